@@ -16,7 +16,8 @@ from attrs import define, field, frozen
 from everlog.dsl.diagnostic_codes import RULES
 from everlog.dsl.source import Location, Source
 
-MAX_SHOWN = 1_000  # diagnostics of one text
+MAX_SHOWN = 1_000  # diagnostics of one text, as data
+_MOST_PRINTED, _MOST_OF_LINE = 100, 5  # diagnostics in a printed report, and of one line of the text
 _WIDE = 160  # characters of a line that are shown
 
 
@@ -88,14 +89,27 @@ class Report:
 
     def text(self, warnings: bool = True) -> str:
         found = [d for d in self.sorted() if warnings or not d.warning]
-        shown = _first(found)
-        parts = [self.render(d) for d in shown]
-        if len(shown) < len(found):
-            parts.append(f"{len(found) - len(shown)} more are not shown")
+        parts = self.printed(found)
         errors = sum(not d.warning for d in found)
         if errors:
             parts.append(f"{errors} error{'s' if errors > 1 else ''} generated, evaluation aborted")
         return "\n\n".join(parts)
+
+    def printed(self, found: list[Diagnostic]) -> list[str]:
+        """Diagnostics as text: the first ones, and few of each line; then how many are left out."""
+        parts: list[str] = []
+        of_line: dict[tuple[str, int], int] = {}
+        for d in _first(found):
+            if len(parts) == _MOST_PRINTED:
+                break
+            where = self.source.locate(d.pos) if d.pos >= 0 else None
+            line = (where.file, where.line) if where is not None else ("", 0)
+            of_line[line] = of_line.get(line, 0) + 1
+            if where is None or of_line[line] <= _MOST_OF_LINE:
+                parts.append(self.render(d))
+        if len(parts) < len(found):
+            parts.append(f"{len(found) - len(parts)} more are not shown")
+        return parts
 
     def render(self, d: Diagnostic) -> str:
         lines = [f"{d.severity}[{d.code}]: {d.message}"]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import TypeAlias
 
 from attrs import frozen
 
 from everlog.core.program import Constant, Kind, Relation, Row, Value, values
 from everlog.core.program.executor import Update
+from everlog.core.program.fact_rows import with_article
 from everlog.dsl import ast
 from everlog.dsl.checks.kinds import not_a_float, number_value
 from everlog.dsl.checks.lower import constant
-from everlog.dsl.diagnostics import Report
+from everlog.dsl.diagnostics import Diagnostic, Report
 from everlog.dsl.lexer import Token, lex
 from everlog.dsl.parser import parse_text
 from everlog.dsl.query_text import ParsedQuery
@@ -92,11 +94,11 @@ def read_fact(text: str, relations: Mapping[str, Relation], value_of: ValueOf | 
     """
     atom, relation = _declared_atom(text, relations)
     row: list[Value] = []
-    for arg, column in zip(atom.args, relation.columns, strict=True):
+    for at, (arg, column) in enumerate(zip(atom.args, relation.columns, strict=True)):
         if isinstance(arg, ast.Parameter) and value_of is not None:
             row.append(value_of(arg.name, column.kind))
         else:
-            row.append(_value(arg, column.kind, text))
+            row.append(_value(arg, relation, at, text))
     return atom.name, tuple(row)
 
 
@@ -104,13 +106,13 @@ def pattern_text(query: ParsedQuery, relations: Mapping[str, Relation]) -> Patte
     """The pattern that a query of one atom is, or FactTextError."""
     text, atom = query.text, query.atom
     if atom is None:
-        raise FactTextError(f"`{text.strip()}`: {query.syntax_error() or 'this is not one atom'}")
+        raise FactTextError(f"`{cut(text)}`: {query.syntax_error() or 'this is not one atom'}")
     relation = _declared(atom, relations)
     constants: list[Value | None] = [None] * relation.arity
     parameters = [""] * relation.arity
     same = list(range(relation.arity))
     seen: dict[str, int] = {}
-    for column, (arg, declared) in enumerate(zip(atom.args, relation.columns, strict=True)):
+    for column, arg in enumerate(atom.args):
         match arg:
             case ast.Name(name=name):
                 same[column] = seen.setdefault(name, column)
@@ -119,7 +121,7 @@ def pattern_text(query: ParsedQuery, relations: Mapping[str, Relation]) -> Patte
             case ast.Underscore():
                 pass
             case _:
-                constants[column] = _value(arg, declared.kind, text)
+                constants[column] = _value(arg, relation, column, text)
     return PatternText(atom.name, tuple(constants), tuple(parameters), tuple(same))
 
 
@@ -148,7 +150,9 @@ def _declared_atom(text: str, relations: Mapping[str, Relation]) -> tuple[ast.At
 def _declared(atom: ast.Atom, relations: Mapping[str, Relation]) -> Relation:
     relation = relations.get(atom.name)
     if relation is None:
-        raise FactTextError(f"undefined relation `{atom.name}`")
+        close = get_close_matches(atom.name, relations, 1)
+        hint = f"; did you mean `{close[0]}`?" if close else ""
+        raise FactTextError(f"undefined relation `{cut(atom.name)}`{hint}")
     if len(atom.args) != relation.arity:
         raise FactTextError(f"`{relation}` has {relation.arity} column(s), {len(atom.args)} given")
     return relation
@@ -158,7 +162,7 @@ def _atom(text: str) -> ast.Atom:
     body = text.strip()
     tree, report = parse_text(body if body.endswith(".") else body + ".", "fact")
     if report.errors:
-        raise FactTextError(f"`{text.strip()}`: {report.errors[0].message}")
+        raise FactTextError(f"`{cut(text)}`: {_problem(report.errors[0])}")
     match tree.statements:
         case [ast.Clause(heads=[atom], body=None)]:
             return atom
@@ -166,10 +170,25 @@ def _atom(text: str) -> ast.Atom:
             args: list[ast.Term] = [ast.String(v) if isinstance(v, str) else ast.Number(str(v)) for v in values]
             return ast.Atom(name, args)
         case _:
-            raise FactTextError(f"`{text.strip()}` is not one fact")
+            raise FactTextError(f"`{cut(text)}` is not one fact")
 
 
-def _value(term: ast.Term, kind: Kind, text: str) -> Value:
+def _problem(error: Diagnostic) -> str:
+    return error.message + (f"; {error.hint}" if error.hint else "")
+
+
+def cut(text: str, most: int = 80) -> str:
+    """A text for a message: its beginning, if it is long.
+
+    >>> cut(" edge(1, 2). "), cut("x" * 100, 5)
+    ('edge(1, 2).', 'xxxx…')
+    """
+    text = text.strip()
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _value(term: ast.Term, relation: Relation, at: int, text: str) -> Value:
+    kind = relation.columns[at].kind
     if kind is Kind.FLOAT and isinstance(term, ast.Name | ast.Functor):
         sign, name = (-1.0, term.args[0]) if isinstance(term, ast.Functor) and term.name == "neg" else (1.0, term)
         if isinstance(name, ast.Name) and name.name in ("inf", "nan"):
@@ -181,14 +200,33 @@ def _value(term: ast.Term, kind: Kind, text: str) -> Value:
         ast.Float: (Kind.FLOAT,),
     }.get(type(term), ())
     if isinstance(term, ast.Parameter):
-        raise FactTextError(f"`{text.strip()}`: a parameter stands in a query; a fact has the value itself")
+        raise FactTextError(f"`{cut(text)}`: a parameter stands in a query; a fact has the value itself")
     if kind not in fits:
-        raise FactTextError(f"`{text.strip()}`: a {kind} constant is expected in each {kind} column")
+        takes = f"column `{relation.columns[at].name}` of `{relation.name}` takes {with_article(kind)}"
+        raise FactTextError(f"`{cut(text)}`: {takes}, {_described(term)}")
     if isinstance(term, ast.Number | ast.Unsigned) and kind is not Kind.FLOAT:
         low, high = (-(2**63), 2**63 - 1) if kind is Kind.NUMBER else (0, 2**64 - 1)
         if not low <= number_value(term.text) <= high:
-            raise FactTextError(f"`{text.strip()}`: `{term.text}` does not fit a 64-bit {kind}")
+            raise FactTextError(f"`{cut(text)}`: `{term.text}` does not fit a 64-bit {kind}")
     problem = not_a_float(term, kind)
     if problem is not None:
-        raise FactTextError(f"`{text.strip()}`: {problem}")
+        raise FactTextError(f"`{cut(text)}`: {problem}")
     return constant(term, kind).value
+
+
+def _described(term: ast.Term) -> str:
+    """A term that does not fit, in words."""
+    match term:
+        case ast.String(value=value):
+            return f'"{cut(value, 40)}" is a symbol'
+        case ast.Number(text=text):
+            return f"{cut(text, 40)} is a number"
+        case ast.Unsigned(text=text):
+            return f"{cut(text, 40)}u is an unsigned"
+        case ast.Float(text=text):
+            return f"{cut(text, 40)} is a float"
+        case ast.Name(name=name):
+            return f"`{cut(name, 40)}` is a variable; a symbol stands in double quotes"
+        case ast.Underscore():
+            return "`_` is no value"
+    return "this is no constant"

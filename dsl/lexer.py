@@ -78,6 +78,7 @@ _FACT = re.compile(
 )
 _FACT_CONSTANTS = re.compile(r'"([^"\\\n]*)"|(-?[0-9]+)')
 
+_QUOTED = re.compile(r"'(?:\\.|[^'\\\n])*'")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _MOST_UNCLOSED = 50  # symbols that are reported
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -105,7 +106,11 @@ def lex(text: str, report: Report) -> Iterator[Lexeme]:
                 continue
         found = scan(text, pos)
         if found is None:
-            pos = _stray(text, pos, report)
+            quoted = _QUOTED.match(text, pos)
+            if quoted is not None:
+                yield _in_double_quotes(quoted, report)
+                at_end_of_statement = False
+            pos = _stray(text, pos, report) if quoted is None else quoted.end()
             continue
         pos = found.end()
         group = found.lastgroup or ""
@@ -192,6 +197,16 @@ def _unescaped(word: str, start: int, report: Report) -> str:
         return _ESCAPES[found[1]]
 
     return _ESCAPED.sub(replaced, word[1:-1])
+
+
+def _in_double_quotes(found: re.Match[str], report: Report) -> ast.String:
+    """Report a symbol in single quotes, and read it as it is meant."""
+    inside = found[0][1:-1].replace("\\'", "'")
+    shown = inside if len(inside) <= 40 else f"{inside[:37]}…"
+    hint = "write {}".format('"' + shown.replace('"', '\\"') + '"')
+    message = "symbols stand in double quotes"
+    report.items.append(Diagnostic("DL001", message, found.start(), found.end(), hint=hint))
+    return ast.String(inside, found.start(), found.end())
 
 
 def _address(word: str, start: int, report: Report) -> str:

@@ -7,14 +7,16 @@ a statement may begin, skips to where the next one seems to begin, and goes on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from itertools import chain
 from typing import Any
 
 from everlog.core.runtime.collector import collector_paused
 from everlog.dsl import ast
 from everlog.dsl.automaton import Automaton, automaton
-from everlog.dsl.diagnostics import Diagnostic, Report
+from everlog.dsl.diagnostics import Diagnostic, Label, Report
 from everlog.dsl.keywords import DIRECTIVES
 from everlog.dsl.lexer import Lexeme, Token, lex
 from everlog.dsl.source import Source
@@ -75,6 +77,7 @@ TERMINALS: dict[str, str] = {
 }
 _STATEMENT_STARTS = set(DIRECTIVES.values()) - {"PLAN", "STRATEGY"}
 _KEYWORDS = {"BUILTIN", "AGGREGATE", "QUALIFIER", "BINOP", "UNOP", "TRUTH", "AS"}
+_DIRECTIVE = re.compile(r"\.[A-Za-z_]\w*")
 _TERM_STARTS = {"IDENT", "NUMBER", "STRING", "UNDERSCORE", "FLOAT", "UNSIGNED", "LPAREN"}
 
 
@@ -103,6 +106,7 @@ class Parser:
         self.states: list[int] = [machine.start]
         self.values: list[Any] = []
         self.errors = 0
+        self.lacked_dot = False  # whether the last error was a missing full stop
         self.stopped_early = False  # whether the text ended inside a statement without an error so far
 
     def run(self, marked: Callable[[Iterator[Any]], Iterator[Any]] = iter) -> ast.Program:
@@ -189,16 +193,21 @@ class Parser:
         if self.errors > MAX_SYNTAX_ERRORS:
             return
         expected = self.machine.expected(self.states)
+        special = self._missing_mark(token, last, expected) or self._unknown_directive(token, expected)
+        if special is not None:
+            self.report.items.append(special)
+            return
         text = self.source.text[token.pos : token.end]
         found = "end of the text" if token.type == "$END" else f"`{text if len(text) <= 40 else text[:37] + '…'}`"
         names = _named(expected)
         message = f"unexpected {found}" + (f"; expected {names}" if names else "")
-        hint = _hint(expected, token, last)
+        hint = _hint(expected, token, last) or self._dot_hint(token, expected)
         self.report.items.append(Diagnostic("DL010", message, token.pos, token.end, hint=hint))
 
     def resynchronize(self, token: Any, tokens: Iterator[Lexeme]) -> Any:
         """Drop the broken statement; return the first token of the next, or None."""
         first: Any = None
+        lacked_dot = self.lacked_dot
         while len(self.states) > 1 and not self.machine.accepts(self.states, "DECL"):
             self.states.pop()
             first = self.values.pop()
@@ -206,6 +215,8 @@ class Parser:
         inside = self.machine.accepts(self.states, "RBRACE")
         depth = 0
         after_dot = False
+        if lacked_dot:
+            return token
         while True:
             if token.type in _STATEMENT_STARTS or token.type == "FACT":
                 return token
@@ -221,6 +232,52 @@ class Parser:
             token = next(tokens, None)
             if token is None:
                 return None
+
+    def _missing_mark(self, token: Any, last: Any, expected: set[str]) -> Diagnostic | None:
+        """The error for a `.` or `,` that is missing at the end of an earlier line."""
+        self.lacked_dot = False
+        if "DOT" not in expected or last is None:
+            return None
+        message, label = "missing `.` at the end of the statement", "another statement begins here"
+        if token.type in _STATEMENT_STARTS or token.type == "$END":
+            self.lacked_dot = True
+        elif token.type == "IDENT" and (indent := self._indent(token)) is not None:
+            self.lacked_dot = indent <= (self._indent(self._statement_start()) or 0)
+            if not self.lacked_dot:
+                message, label = "missing `,` or `.`", "before this"
+        else:
+            return None
+        labels = () if token.type == "$END" else (Label(token.pos, token.end, label),)
+        return Diagnostic("DL010", message, last.end, last.end + 1, labels)
+
+    def _statement_start(self) -> Any:
+        """The first token or node of the statement that is being read."""
+        for place in reversed(range(len(self.values))):
+            if self.machine.accepts(self.states[: place + 1], "DECL"):
+                return self.values[place]
+        return self.values[0]
+
+    def _indent(self, token: Any) -> int | None:
+        """The number of characters before a token on its line; None if another token is there."""
+        while isinstance(token, list):
+            token = token[0]
+        before = self.source.text[: token.pos].rpartition("\n")[2]
+        return None if before.strip() else len(before)
+
+    def _unknown_directive(self, token: Any, expected: set[str]) -> Diagnostic | None:
+        """The error for a word such as `.dcl` where a statement may begin."""
+        found = _DIRECTIVE.match(self.source.text, token.pos) if token.type == "DOT" else None
+        if found is None or not expected >= {"DECL", "IDENT"} or self._indent(token) is None:
+            return None
+        close = get_close_matches(found[0], DIRECTIVES, 1, 0.5)
+        hint = f"did you mean `{close[0]}`?" if close else ""
+        return Diagnostic("DL010", f"unknown directive `{found[0]}`", token.pos, found.end(), hint=hint)
+
+    def _dot_hint(self, token: Any, expected: set[str]) -> str:
+        before = self.source.text[: token.pos].rpartition("\n")[2].lstrip()
+        if token.type == "DOT" and expected >= {"DECL", "IDENT"} and before.startswith("."):
+            return "only facts and rules end with `.`; directives end without it"
+        return ""
 
     def _begins_line(self, token: Any) -> bool:
         """Whether a token begins a line.
@@ -251,8 +308,6 @@ def _named(expected: set[str]) -> str:
 
 
 def _hint(expected: set[str], token: Any, last: Any) -> str:
-    if token.type in _STATEMENT_STARTS and "DOT" in expected:
-        return "end the clause before it with `.`"
     if isinstance(last, Token) and last.type in _KEYWORDS and last.value.isidentifier():
         return f"`{last.value}` is a word of the language and cannot be a name"
     if isinstance(token, Token) and token.value.isidentifier() and "IDENT" in expected:

@@ -43,6 +43,7 @@ class Reading:
     statements: tuple[Typed, ...]
     report: Report
     more: bool
+    unclosed: bool = False  # whether a comment or a symbol is open at the end
 
     def query(self, typed: Typed) -> ParsedQuery:
         """The query that a statement with the mark `?-` is.
@@ -96,7 +97,7 @@ def read_typed(text: str, file: str = "<typed>") -> Reading:
     errors = report.errors
     unclosed = bool(errors) and errors[0].code == "DL002"  # a comment or a symbol
     more = parser.stopped_early or unclosed or (not errors and bool(marks))
-    return Reading(source, tuple(statements), report, more)
+    return Reading(source, tuple(statements), report, more, unclosed)
 
 
 def _without_marks(parser: Parser, tokens: Iterator[Any], marks: dict[int, tuple[str, int]]) -> Iterator[Any]:

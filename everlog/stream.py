@@ -3,7 +3,7 @@
 A line is `+edge(1, 2).` or `-edge(1, 2).`; a blank line, or the end of the input, ends a step.
 Lines are read one by one, so a live pipe gets its answer as soon as a step is complete.  A step
 with an error, in its lines or in the evaluation, is skipped as a whole, and the stream goes on.
-Lines `.why fact` and `.why_not fact` are questions about the current state.
+Lines `.why fact` and `.why-not fact` are questions about the current state.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from everlog.core.program import Program
 from everlog.core.program.executor import InsertOnly
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError, decoded
+from everlog.core.proofs import NotDerived
 from everlog.files.location import reason, write_stream
 from everlog.files.text_values import FactsError
 from everlog.store.errors import FileMoved, StoreError
@@ -75,7 +76,7 @@ def _applied(database: Database, name: str, step: Step, shown: set[str], mistake
 
 
 def is_question(line: str) -> bool:
-    """Whether a line is a question: `.why fact` or `.why_not fact`."""
+    """Whether a line is a question: `.why fact` or `.why-not fact`."""
     return line.startswith(".")
 
 
@@ -87,9 +88,11 @@ def _answered(database: Database, name: str, question: tuple[int, str], mistakes
         match command:
             case ".why":
                 return database.why(fact.strip()).text()
-            case ".why_not":
+            case ".why_not" | ".why-not":
                 return database.why_not(fact.strip()).text()
-        mistakes.append(f"{name}:{number}: unknown question `{command}`; use .why or .why_not")
+        mistakes.append(f"{name}:{number}: unknown question `{command}`; use .why or .why-not")
+    except NotDerived as problem:
+        mistakes.append(f"{name}:{number}: {NotDerived(problem.fact, '.why-not')}")
     except ValueError as problem:  # no fact, or nothing to prove
         mistakes.append(f"{name}:{number}: {problem}")
     return NO_ANSWER

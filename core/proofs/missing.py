@@ -156,6 +156,12 @@ def why_not(engine: Evidence, relation: str, row: Row) -> WhyNot:
     return WhyNot(*fact, text, False, remarks, attempts)
 
 
+def rules_that_hold(engine: Evidence, relation: str, row: Row) -> list[Rule]:
+    """The rules whose bodies hold for a fact."""
+    asked = _Asked(engine, checked(engine, relation, row))
+    return [rule for rule in engine.program.rules_of(relation) if not asked.attempt(goal_of(rule)).stop]
+
+
 class _Asked:
     """One question."""
 

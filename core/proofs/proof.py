@@ -20,7 +20,15 @@ GIVEN, RULE, EQUIVALENCE, AUXILIARY = "given", "rule", "equivalence", "auxiliary
 
 
 class NotDerived(ValueError):
-    """There is no proof, since the fact is not there."""
+    """There is no proof, since the fact is not there.
+
+    `ask` is what the user may ask instead, as it is written where the question came from.
+    """
+
+    def __init__(self, fact: str, ask: str = "why_not") -> None:
+        self.fact = fact
+        shown = fact if len(fact) <= 200 else f"{fact[:199]}…"
+        super().__init__(f"{shown} is not there, so nothing proves it; `{ask}` says what is missing")
 
 
 @frozen(eq=False)

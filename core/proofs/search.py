@@ -43,8 +43,7 @@ def why(engine: Evidence, relation: str, row: Row) -> Proof:
     fact = checked(engine, relation, row)
     search = Search(engine)
     if not search.solver.has(*fact):
-        text = fact_text(engine.program, *fact)
-        raise NotDerived(f"{text} is not there, so nothing proves it; why_not({text}) says what is missing")
+        raise NotDerived(fact_text(engine.program, *fact))
     with collector_paused():
         return search.proof(fact)
 

@@ -170,7 +170,8 @@ def _functor(decl: ast.FunctorDecl, out: Declarations, report: Report) -> None:
     sound = True
     for attribute in (*decl.params, decl.result):
         if attribute.type_name not in out.types:
-            report.error("DL022", f"undefined type `{attribute.type_name}` of functor `{decl.name}`", attribute)
+            message = f"undefined type `{attribute.type_name}` of functor `{decl.name}`"
+            report.error("DL022", message, attribute, hint=out.types.suggestion(attribute.type_name))
             sound = False
     if decl.name in out.functors:
         report.error("DL020", f"functor `{decl.name}` is declared twice", decl)

@@ -39,6 +39,8 @@ LITERALS = (ast.Number, ast.Float, ast.Unsigned, ast.String)
 class ClauseKinds(Inference):
     """The kinds of one clause: of its variables by name; of its terms on request."""
 
+    column_of: tuple[Any, str, str] = (None, "", "")  # the argument being checked, its column and relation
+
     def infer(self, clause: FlatClause) -> None:
         clause.kinds = self
         atoms = [clause.head] if clause.dominating is None else [clause.head, clause.dominating]
@@ -82,8 +84,9 @@ class ClauseKinds(Inference):
     def _check_atom(self, atom: ast.Atom) -> None:
         signature = self.declarations.relations.get(atom.name)
         if signature is not None and len(signature.kinds) == len(atom.args):
-            for arg, kind in zip(atom.args, signature.kinds, strict=True):
+            for arg, kind, attribute in zip(atom.args, signature.kinds, signature.attributes, strict=True):
                 if arg.__class__ is not ast.Name or self.variables.get(arg.name) is not kind:
+                    self.column_of = arg, attribute.name, atom.name
                     self.check_term(arg, kind)
 
     def _check_constraint(self, constraint: ast.Constraint) -> None:
@@ -217,13 +220,19 @@ class ClauseKinds(Inference):
 
     def _fits(self, term: Any, kind: Kind, wanted: Kind) -> None:
         if kind is not wanted:
-            self.report.error("DL030", f"{article(wanted)} is expected here, this is {article(kind)}", term)
+            self.report.error("DL030", f"{self._expected(term, wanted)}, this is {article(kind)}", term)
+
+    def _expected(self, term: Any, wanted: Kind) -> str:
+        """What the place of a term needs; an argument of an atom stands in a named column."""
+        arg, column, relation = self.column_of
+        if term is arg:
+            return f"column `{column}` of `{relation}` takes {article(wanted)}"
+        return f"{article(wanted)} is expected here"
 
     def _check_number(self, term: ast.Number | ast.Unsigned, wanted: Kind) -> None:
         if wanted is SYMBOL:
-            self.report.error(
-                "DL030", f"a symbol is expected here, `{term.text}` is a number", term, hint=f'write "{term.text}"'
-            )
+            message = f"{self._expected(term, wanted)}, `{term.text}` is a number"
+            self.report.error("DL030", message, term, hint=f'write "{term.text}"')
         elif wanted is not FLOAT:
             value = number_value(term.text)
             low, high = (-(2**63), 2**63 - 1) if wanted is NUMBER else (0, 2**64 - 1)

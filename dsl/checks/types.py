@@ -21,6 +21,15 @@ from everlog.dsl.walk import MAX_DEPTH
 
 PRIMITIVES: dict[str, Kind] = {kind.value: kind for kind in Kind}
 
+# Names that other languages give to the primitive types.
+_ELSEWHERE: dict[str, str] = {
+    **dict.fromkeys(("string", "str", "text", "varchar", "char", "istring", "bytes", "uuid"), "symbol"),
+    **dict.fromkeys(("int", "integer", "long", "bigint", "smallint", "int32", "int64", "i32", "i64"), "number"),
+    **dict.fromkeys(("uint", "uint32", "uint64", "u32", "u64"), "unsigned"),
+    **dict.fromkeys(("double", "real", "float32", "float64", "f32", "f64"), "float"),
+    **dict.fromkeys(("bool", "boolean"), "number"),
+}
+
 
 @define
 class Types:
@@ -84,8 +93,24 @@ class Types:
         return bool(types) and bool(self.unions) and all(t in self.unions for t in types or ())
 
     def suggestion(self, name: str) -> str:
-        close = get_close_matches(name, self.canonical, 1)
+        return suggested_type(name, self.canonical)
+
+
+def suggested_type(name: str, known: Iterable[str]) -> str:
+    """A hint for an undefined type: a type of this meaning, or of a similar name.
+
+    >>> suggested_type("string", PRIMITIVES), suggested_type("nubmer", PRIMITIVES)
+    ('did you mean `symbol`?', 'did you mean `number`?')
+    """
+    names = list(known)
+    close = get_close_matches(name, names, 1) or get_close_matches(name.lower(), names, 1)
+    meant = _ELSEWHERE.get(name.lower())
+    if meant is None and not close:
+        meant = next((_ELSEWHERE[word] for word in get_close_matches(name.lower(), _ELSEWHERE, 1, 0.75)), None)
+    if meant is None:
         return f"did you mean `{close[0]}`?" if close else "declare it with `.type`"
+    how = "; 1 for true, 0 for false" if name.lower().startswith("bool") else ""
+    return f"did you mean `{meant}`?{how}"
 
 
 def declared_types(statements: Iterable[ast.Statement], report: Report) -> Types:
@@ -138,8 +163,7 @@ def _defined(decl: ast.TypeDecl, decls: dict[str, ast.TypeDecl], report: Report)
     sound = True
     for base in decl.bases:
         if base.name not in PRIMITIVES and base.name not in decls:
-            close = get_close_matches(base.name, [*PRIMITIVES, *decls], 1)
-            hint = f"did you mean `{close[0]}`?" if close else ""
+            hint = suggested_type(base.name, [*PRIMITIVES, *decls])
             report.error(
                 "DL022", f"undefined type `{base.name}` in the definition of `{decl.name}`", decl, hint=hint
             )

@@ -40,10 +40,11 @@ class Changes(Mapping[str, Signed]):
     not declared.  Changes are equal to any mapping with the same content.
     """
 
-    __slots__ = ("_changes", "_relations")
+    __slots__ = ("_changes", "_relations", "note")
 
-    def __init__(self, changes: executor.Changes, relations: Mapping[str, Relation]) -> None:
-        self._changes, self._relations = changes, relations
+    def __init__(self, changes: executor.Changes, relations: Mapping[str, Relation], note: str = "") -> None:
+        """`note` says why a delete changed nothing: see `Database.delete`."""
+        self._changes, self._relations, self.note = changes, relations, note
 
     # ── as a mapping ─────────────────────────────────────────────────────────────────────────
 
@@ -101,7 +102,7 @@ class Changes(Mapping[str, Signed]):
         shown = [name for name in self if relations is None or name in relations]
         lines = [f"-{fact_text(self._relations[name], row)}." for name in shown for row in self.deleted(name)]
         lines += [f"+{fact_text(self._relations[name], row)}." for name in shown for row in self.inserted(name)]
-        return "\n".join(lines) or NO_CHANGE
+        return "\n".join(lines) or (f"(no change: {self.note})" if self.note else NO_CHANGE)
 
     __str__ = text
 

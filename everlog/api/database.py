@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, overload
 
 from everlog.api.changes import Changes
 from everlog.api.live import LiveText, RuleError, with_functors
+from everlog.api.patterns import deletes, sets, stays, upserts
 from everlog.api.queries import Queries
 from everlog.api.readable import Readable
 from everlog.api.relation_view import RelationView
@@ -264,13 +265,71 @@ class Database(Readable):
             return self._writer.apply(updates(self.relations, relation, rows, True))
         return self._writer.insert({relation: checked_rows(declared(self.relations, relation), rows)})
 
-    def delete(self, relation: str, rows: object = None) -> Changes:
-        """Delete a row, rows or a fact as text, and what follows from them alone."""
-        if rows.__class__ is tuple:
+    def delete(self, relation: str, rows: object = None, /, **columns: object) -> Changes:
+        """Delete base facts, and what follows from them alone.
+
+        A row, rows or a fact as text; all facts that have certain values in certain columns; or all
+        that match a text with `_`.
+
+        >>> db = Database.from_text('''.decl emp(name:symbol, dept:symbol)
+        ...   emp("ann", "it"). emp("bob", "it"). emp("cy", "hr").''')
+        >>> print(db.delete("emp", dept="hr"))
+        -emp("cy", "hr").
+        >>> print(db.delete('emp(_, "it")'))
+        -emp("ann", "it").
+        -emp("bob", "it").
+        >>> print(db.delete("emp", name="zed"))
+        (no change: no base fact of `emp` matches)
+
+        If nothing changes, `note` of the changes says why: no fact matches, or rules derive it.
+        """
+        if rows.__class__ is tuple and not columns:
             plain = self._plain.get(relation)
             if plain is not None and plain(rows):
-                return self._writer.update(relation, rows, False)
-        return self._writer.apply(updates(self.relations, relation, rows, False))
+                changes = self._writer.update(relation, rows, False)
+                return changes if changes else self._noted(changes, relation, [rows])
+        step, note = deletes(self._writer, relation, rows, columns)
+        changes = self._writer.apply(step)
+        if note:
+            changes.note = note
+            return changes
+        return changes if changes or not step else self._noted(changes, step[0].relation, [u.row for u in step])
+
+    def update(self, relation: str, values: Mapping[str, object], /, **columns: object) -> Changes:
+        """Set columns of all base facts that have certain values in other columns.
+
+        >>> db = Database.from_text('.decl emp(name:symbol, salary:number)  emp("bob", 2).')
+        >>> print(db.update("emp", {"salary": 3}, name="bob"))
+        -emp("bob", 2).
+        +emp("bob", 3).
+        >>> print(db.update("emp", {"salary": 3}, name="zed"))
+        (no change: no base fact of `emp` matches)
+
+        Without columns, all base facts are set.
+        """
+        step, note = sets(self._writer, relation, values, columns)
+        changes = self._writer.apply(step)
+        changes.note = note
+        return changes
+
+    def upsert(self, relation: str, rows: object, *, key: str | Iterable[str] | None = None) -> Changes:
+        """Insert rows, and delete the base facts that have the same key.
+
+        >>> db = Database.from_text('.decl emp(name:symbol, salary:number)  emp("bob", 2).')
+        >>> print(db.upsert("emp", {"name": "bob", "salary": 3}, key="name"))
+        -emp("bob", 2).
+        +emp("bob", 3).
+
+        The key is a column or several.  A relation that declares one `choice-domain` has it as its
+        key: `.decl emp(name:symbol, salary:number) choice-domain name`.
+        """
+        return self._writer.apply(upserts(self._writer, relation, rows, key))
+
+    def _noted(self, changes: Changes, relation: str, rows: list[Row]) -> Changes:
+        """Say of deletes that changed nothing which facts are derived."""
+        if not self._writer.joins():
+            changes.note = self._read(lambda: stays(self._engine, self.relations[relation], rows))
+        return changes
 
     def apply(self, step: Step, *, positions: Mapping[str, str] | None = None) -> Changes:
         """Apply inserts and deletes in order, as one step.

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from everlog.api.records import dicts, instances
 from everlog.core.program import Column, Kind, Row
 from everlog.core.program.values import encoded
 from everlog.extras import optional
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+
+_Record = TypeVar("_Record")
 
 
 class Tabular:
@@ -32,6 +36,19 @@ class Tabular:
     @abstractmethod
     def _columns(self) -> Sequence[Column]:
         """The columns with their kinds."""
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The rows as dicts by column, sorted.
+
+        >>> from everlog import Database
+        >>> Database.from_text(".decl n(x:number)  n(1).")["n"].to_dicts()
+        [{'x': 1}]
+        """
+        return dicts([column.name for column in self._columns()], self.rows())
+
+    def to_objects(self, cls: type[_Record]) -> list[_Record]:
+        """The rows as instances of a class that takes the columns by name, such as a dataclass."""
+        return instances(cls, [column.name for column in self._columns()], self.rows())
 
     def to_pandas(self) -> pd.DataFrame:
         """A pandas DataFrame, with the rows sorted.

@@ -21,7 +21,7 @@ import attrs
 from attrs import evolve, frozen
 
 from everlog.core import program as core
-from everlog.core.program import Program, Rule, Value
+from everlog.core.program import Program, Rule, Value, atoms_of
 from everlog.dsl import ast
 from everlog.dsl.check import diagnose_in_scope
 from everlog.dsl.checks.query_check import Scope
@@ -132,7 +132,18 @@ class LiveText:
             if name in self.program.relations:
                 raise RuleError(f"relation `{name}` belongs to a component's instance; drop its `.init` instead")
             raise RuleError(f"undefined relation `{name}`")
+        users = self._users(name)
+        if users:
+            raise RuleError(f"relation `{name}` is used by {', '.join(users)}: drop what uses it first")
         return self._without(spans)
+
+    def _users(self, name: str) -> list[str]:
+        """The rules of other relations that read this one."""
+        return [
+            rule.name
+            for rule in self.program.rules
+            if rule.head.relation != name and any(atom.relation == name for atom, _ in atoms_of(rule.body))
+        ]
 
     def replaced_by(self, other: LiveText) -> LiveText:
         """Another text, in which the rules found here keep their names."""

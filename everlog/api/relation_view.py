@@ -9,7 +9,7 @@ It holds no facts: each call asks the database, so the view is always current.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from everlog.api.changes import Changes
@@ -93,9 +93,19 @@ class RelationView(Tabular):
         """Insert a row, rows or a table: see `Database.insert`."""
         return self._database.insert(self.name, rows)
 
-    def delete(self, rows: object) -> Changes:
-        """Delete a row, rows or a table: see `Database.delete`."""
-        return self._database.delete(self.name, rows)
+    def delete(self, rows: object = None, /, **columns: object) -> Changes:
+        """Delete a row, rows or a table, or all facts with these columns: see `Database.delete`."""
+        if rows is None and not columns:
+            raise TypeError("delete what? pass rows, or values of columns")
+        return self._database.delete(self.name, rows, **columns)
+
+    def update(self, values: Mapping[str, object], /, **columns: object) -> Changes:
+        """Set columns of all facts with these values in others: see `Database.update`."""
+        return self._database.update(self.name, values, **columns)
+
+    def upsert(self, rows: object, *, key: str | Iterable[str] | None = None) -> Changes:
+        """Insert rows in place of those with the same key: see `Database.upsert`."""
+        return self._database.upsert(self.name, rows, key=key)
 
     def __iadd__(self, rows: object) -> RelationView:
         self.insert(rows)

@@ -11,6 +11,7 @@ from attrs import field, frozen
 
 from everlog.api.dataframes import Tabular
 from everlog.api.parameters import Given
+from everlog.api.records import is_record, row_of, rows_of
 from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.program.executor import Update
 from everlog.core.program.fact_rows import FactError, checked_row, declared, fact_rows, shown
@@ -25,7 +26,8 @@ Step: TypeAlias = str | Iterable[Update | str | tuple[str, Any, int]]
 
 
 def checked_rows(relation: Relation, rows: object) -> list[Row]:
-    """The rows of an input: one row, an iterable of rows, or a table.
+    """The rows of an input: one row, an iterable of rows, or a table.  Dicts of plain values and
+    dataclasses are rows, too.
 
     >>> from everlog.core.program import Column, Kind
     >>> edge = Relation("edge", (Column("x", Kind.NUMBER), Column("y", Kind.NUMBER)))
@@ -34,13 +36,18 @@ def checked_rows(relation: Relation, rows: object) -> list[Row]:
     """
     if isinstance(rows, tuple | list) and _is_row(relation, rows):
         return [checked_row(relation, rows)]
+    if is_record(rows):
+        return [row_of(relation, rows)]
     if not isinstance(rows, list | tuple | set | frozenset) and is_table(rows):
         from everlog.api.tabular import rows_of_table  # not needed for rows
 
         return rows_of_table(relation, rows)
     if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
         return [checked_row(relation, rows)]  # raises the error
-    return fact_rows(relation, rows)
+    listed = rows if isinstance(rows, list) else list(rows)
+    if listed and is_record(listed[0]):
+        return rows_of(relation, listed)
+    return fact_rows(relation, listed)
 
 
 def is_table(source: object) -> bool:
@@ -60,7 +67,9 @@ _TABLES = frozenset({"numpy", "pandas", "polars", "pyarrow"})
 
 def _is_row(relation: Relation, row: tuple[Any, ...] | list[Any]) -> bool:
     """Whether an input is one row; `()` is the row of a relation without columns."""
-    return not isinstance(row[0], tuple | list) if row else row == () and relation.arity == 0
+    if not row:
+        return row == () and relation.arity == 0
+    return not isinstance(row[0], tuple | list) and not is_record(row[0])
 
 
 def fact(

@@ -163,12 +163,30 @@ class SharedDatabase:
         with self._writing() as db:
             return db.insert(relation, rows)
 
-    def delete(self, relation: str, rows: object = None) -> Changes:
-        """As `Database.delete`."""
+    def delete(self, relation: str, rows: object = None, /, **columns: object) -> Changes:
+        """As `Database.delete`; a pattern needs a database without an open transaction."""
         if self._transaction is not None:
+            if columns:
+                self._require_no_transaction()
             return self._join(updates(self.relations, relation, rows, False))
         with self._writing() as db:
-            return db.delete(relation, rows)
+            return db.delete(relation, rows, **columns)
+
+    def update(self, relation: str, values: Mapping[str, object], /, **columns: object) -> Changes:
+        """As `Database.update`, outside transactions."""
+        self._require_no_transaction()
+        with self._writing() as db:
+            return db.update(relation, values, **columns)
+
+    def upsert(self, relation: str, rows: object, *, key: str | Iterable[str] | None = None) -> Changes:
+        """As `Database.upsert`, outside transactions."""
+        self._require_no_transaction()
+        with self._writing() as db:
+            return db.upsert(relation, rows, key=key)
+
+    def _require_no_transaction(self) -> None:
+        if self._transaction is not None:
+            raise NestedWrite("a transaction of a shared database takes whole rows, no patterns and keys")
 
     def apply(self, step: Step, *, positions: Mapping[str, str] | None = None) -> Changes:
         """As `Database.apply`."""

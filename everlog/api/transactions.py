@@ -255,7 +255,7 @@ class Collecting:
         """As `Database.insert`, at the end of the transaction."""
         self.collect(updates(self._relations(), relation, rows, True))
 
-    def delete(self, relation: str, rows: object = None) -> None:
+    def delete(self, relation: str, rows: object = None, /) -> None:
         """As `Database.delete`, at the end of the transaction."""
         self.collect(updates(self._relations(), relation, rows, False))
 
@@ -319,6 +319,24 @@ class Transaction(Collecting):
     def __init__(self, writer: Writer) -> None:
         super().__init__(lambda: writer.relations)
         self._writer = writer
+
+    def delete(self, relation: str, rows: object = None, /, **columns: object) -> None:
+        """As `Database.delete`, at its end; patterns match what the transaction has so far."""
+        from everlog.api.patterns import deletes
+
+        self.collect(deletes(self._writer, relation, rows, columns)[0])
+
+    def update(self, relation: str, values: Mapping[str, object], /, **columns: object) -> None:
+        """As `Database.update`, at the end of the transaction."""
+        from everlog.api.patterns import sets
+
+        self.collect(sets(self._writer, relation, values, columns)[0])
+
+    def upsert(self, relation: str, rows: object, *, key: str | Iterable[str] | None = None) -> None:
+        """As `Database.upsert`, at the end of the transaction."""
+        from everlog.api.patterns import upserts
+
+        self.collect(upserts(self._writer, relation, rows, key))
 
     def _begin(self) -> None:
         self._writer.require_idle()

@@ -50,13 +50,22 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
 
 
+def _proof(database: Database, fact: str) -> Proof:
+    from everlog.core.proofs import NotDerived
+
+    try:
+        return database.why(fact)
+    except NotDerived as problem:
+        raise NotDerived(problem.fact, "everlog why-not") from None
+
+
 def _answer(database: Database, arguments: argparse.Namespace) -> int:
     """Answer the questions; status 1 if one has no answer."""
     status, answers = 0, list[dict[str, Any]]()
     for fact in arguments.facts:
         found: Proof | WhyNot
         try:
-            found = database.why_not(fact) if arguments.why_not else database.why(fact)
+            found = database.why_not(fact) if arguments.why_not else _proof(database, fact)
         except ValueError as problem:  # not a fact of the program, or nothing to prove
             sys.stdout.flush()
             print(f"error: {problem}", file=sys.stderr)

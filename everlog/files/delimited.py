@@ -30,7 +30,7 @@ def read_file(reading: Reading) -> list[Row]:
     """Reader for `IO=file`."""
     path = reading.place.path(".facts")
     data = read_bytes(reading.place, path, reading.missing_ok)
-    return [] if data is None else read_delimited(reading.place, data, path.name, reading.refuse)
+    return [] if data is None else read_delimited(reading.place, data, str(path), reading.refuse)
 
 
 def read_stdin(reading: Reading) -> list[Row]:

@@ -41,7 +41,7 @@ def read_duckdb(reading: Reading) -> list[Row]:
     if path is None:
         return []
     query = place.params.get("query")
-    where = f"{path.name}: {'the query' if query else f'table {place.table}'}"
+    where = f"{path}: {'the query' if query else f'table {place.table}'}"
     source = f"({query})" if query else _table(place)
     with _connected(path, read_only=True) as connection:
         if not place.relation.columns:

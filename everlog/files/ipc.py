@@ -30,10 +30,10 @@ def read_ipc(reading: Reading) -> list[Row]:
         reader = ipc.open_file(file) if is_file else ipc.open_stream(file)
         if not place.relation.columns:
             return [()] if reader.read_all().num_rows else []
-        positions = wanted_columns(place, reader.schema, path.name)
+        positions = wanted_columns(place, reader.schema, str(path))
         table = reader.read_all()
         columns = [table.column(position) for position in positions]
-        return rows_of_columns(place, columns, path.name, reading.refuse)
+        return rows_of_columns(place, columns, str(path), reading.refuse)
 
 
 def write_ipc(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:

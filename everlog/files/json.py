@@ -53,7 +53,7 @@ def read_json_file(reading: Reading) -> list[Row]:
     """Reader for `IO=jsonfile`."""
     path = reading.place.path(".json")
     data = read_bytes(reading.place, path, reading.missing_ok)
-    return [] if data is None else read_json(reading.place, data, path.name, reading.refuse)
+    return [] if data is None else read_json(reading.place, data, str(path), reading.refuse)
 
 
 def read_json(place: Place, data: bytes, file: str, refuse: Refuse = abort) -> list[Row]:

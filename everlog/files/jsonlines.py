@@ -29,7 +29,7 @@ def read_json_lines(reading: Reading) -> list[Row]:
     rows: list[Row] = []
     for file in parts_of(path) or [path]:
         data = read_bytes(reading.place, file, reading.missing_ok)
-        rows += [] if data is None else rows_of_lines(reading.place, data, file.name, reading.refuse)
+        rows += [] if data is None else rows_of_lines(reading.place, data, str(file), reading.refuse)
     return rows
 
 

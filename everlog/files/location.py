@@ -166,7 +166,8 @@ def found(place: Place, path: Path, missing_ok: bool) -> Path | None:
 
 
 def no_such_file(place: Place, path: Path) -> NoSuchFile:
-    return NoSuchFile(str(cannot_open(place, path, "there is no such file")))
+    here = "" if path.is_absolute() or path.parent != Path() else " in the current folder"
+    return NoSuchFile(str(cannot_open(place, path, f"there is no such file{here}")))
 
 
 def cannot_open(place: Place, path: Path | str, why: str) -> FactsError:

@@ -30,10 +30,10 @@ def read_parquet(reading: Reading) -> list[Row]:
         if not place.relation.columns:
             return [()] if sum(fragment.count_rows() for fragment in source.fragments) else []
         schema = source.schema
-        names = [schema.field(position).name for position in wanted_columns(place, schema, path.name)]
+        names = [schema.field(position).name for position in wanted_columns(place, schema, str(path))]
         table = source.read(columns=list(dict.fromkeys(names)))
         columns = [table.column(name) for name in names]
-    return rows_of_columns(place, columns, path.name, reading.refuse)
+    return rows_of_columns(place, columns, str(path), reading.refuse)
 
 
 def write_parquet(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:

@@ -67,7 +67,7 @@ def read_sqlite(reading: Reading) -> list[Row]:
             hint = "; it is an everlog database: use .open or --db" if _is_ours(connection) else ""
             raise FactsError(f"{path or database}: there is no table or view {place.table}{hint}")
         cursor = connection.execute(query or f"SELECT * FROM {quoted_name(place.table)}")
-        where = f"{path.name if path else database}: {'the query' if query else f'table {place.table}'}"
+        where = f"{path or database}: {'the query' if query else f'table {place.table}'}"
         names = [description[0] for description in cursor.description or ()]
         return _rows(place, names, cursor.fetchall(), where, reading.refuse)
 

@@ -6,6 +6,7 @@ r"""The kind of an input, and whether it is complete.
     -path#2.                        drops a rule
     ?- path(1, x), x > 3.           a query; `path(1, x), x > 3?` is the same
     begin    commit    rollback     a transaction; with `;` also DDlog's other words
+    select x from e                 SQL, which is answered with the Datalog for it
 
 `.output` and `.plan` have two meanings: `.output path` is a directive if `path` is a relation, and
 otherwise a command with a file name; `.plan` on a line of its own is a command.
@@ -22,14 +23,17 @@ from attrs import frozen
 
 from everlog.dsl.keywords import DIRECTIVES, PREPROCESSOR
 from everlog.repl import ddlog
+from everlog.repl.table import is_command
 
 if TYPE_CHECKING:  # loaded when there is something to parse
     from everlog.dsl.prompt_input import Reading
     from everlog.dsl.query_text import ParsedQuery
 
 COMMAND, QUERY, DROP, DDLOG, STATEMENTS, NOTHING = "command", "query", "drop", "ddlog", "statements", "nothing"
+SQL = "sql"
 
 OF_THE_LANGUAGE = set(DIRECTIVES) - {".plan", ".strategy"} | {".include"}
+_OF_RULES = {*OF_THE_LANGUAGE, *DIRECTIVES}  # a line of a statement may begin with one of these
 _WORD = re.compile(r"\.[A-Za-z][\w-]*|\.(?=\s|$)")
 _DROPS = re.compile(r"(?:\s*-\s*[?\w]+(?:\.[?\w]+)*#[0-9]+\s*\.?)+\s*")
 _RULE_NAME = re.compile(r"[?\w]+(?:\.[?\w]+)*#[0-9]+")
@@ -69,6 +73,8 @@ def read_line(text: str, relations: Collection[str] = ()) -> Line:
     if body.startswith("."):
         return _with_dot(body, relations)
     written, body = body, _COMMENT.sub(lambda found: found[1] or found[2] or _blanks(found[0]), body).strip()
+    if _looks_like_sql(body):
+        return Line(SQL, body)
     if ddlog.is_statement(body):
         return Line(DDLOG, body)
     if _DROPS.fullmatch(body):
@@ -87,9 +93,13 @@ def is_complete(text: str, relations: Collection[str] = ()) -> bool:
     (False, True)
     >>> is_complete(".comp C {"), is_complete(".tables"), is_complete("insert edge(1, 2),")
     (False, True, False)
+    >>> is_complete("edge(1, 2)"), is_complete("edge(1, 2)\\n.tables")
+    (False, True)
     """
     if _opens_comment(text):
         return False
+    if "\n" in text and before_command(*text.rsplit("\n", 1)):
+        return True
     line = read_line(text, relations)
     match line.kind:
         case "statements":
@@ -112,6 +122,20 @@ def is_script(text: str) -> bool:
     """
     parts = text.strip().split("\n")
     return len(parts) > 1 and any(read_line(part).kind in (COMMAND, QUERY, DROP, DDLOG) for part in parts)
+
+
+def before_command(text: str, line: str) -> bool:
+    r"""Whether a line after an incomplete text is a command, which does not belong to the text.
+
+    >>> before_command("edge(1, 2)", ".tables"), before_command("/*", ".tables")
+    (True, False)
+    """
+    found = _WORD.match(line.lstrip())
+    if found is None or found[0] in _OF_RULES or not is_command(found[0]):
+        return False
+    written = read_line(text)
+    unclosed = written.kind == STATEMENTS and reading(written.text).unclosed
+    return not unclosed and not _opens_comment(text) and not has_macros(text)
 
 
 def rules_named(text: str) -> list[str]:
@@ -145,6 +169,14 @@ def _is_directive(body: str, relations: Collection[str]) -> bool:
     """Whether the argument of `.output` is a relation rather than a file."""
     found = _RELATIONS.fullmatch(body)
     return found is not None and (found[1] in relations or "(" in body or "," in body)
+
+
+def _looks_like_sql(body: str) -> bool:
+    if not body[:1].isalpha():
+        return False
+    from everlog.repl.sql_habit import looks_like_sql
+
+    return looks_like_sql(body)
 
 
 @lru_cache(maxsize=1)

@@ -35,6 +35,8 @@ def converse(session: Session) -> int:
         try:
             while session.status is None:
                 _read_and_run(session, prompt)
+            if session.pending:
+                session.screen.note(f"{number_of(len(session.pending), 'update')} dropped")
             return _ended(session)
         except KeyboardInterrupt:  # a second one, while the first was being reported
             with suppress(KeyboardInterrupt):
@@ -50,8 +52,9 @@ def _read_and_run(session: Session, prompt: Prompt) -> None:
     except KeyboardInterrupt:
         return
     except EOFError:
-        session.leave()
+        _leave_or_ask(session)
         return
+    session.asked_to_leave = False
     before = session.step
     try:
         if is_script(text):
@@ -60,6 +63,18 @@ def _read_and_run(session: Session, prompt: Prompt) -> None:
             session.run(text)
     except KeyboardInterrupt:
         session.screen.note(f"\n{cancelled(before, session.step)}")
+
+
+def _leave_or_ask(session: Session) -> None:
+    """Leave after Ctrl-D; if updates are pending, only after a second one."""
+    if session.pending and not session.asked_to_leave:
+        session.asked_to_leave = True
+        waiting = number_of(len(session.pending), "update")
+        session.screen.note(
+            f"{waiting} pending: `commit` applies them, `rollback` drops them, Ctrl-D again leaves without them"
+        )
+        return
+    session.leave()
 
 
 def cancelled(before: int | None, now: int | None) -> str:
@@ -117,10 +132,13 @@ def texts(session: Session, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     >>> list(texts(Session(), ["p(x) :-", "  q(x).", "", ".tables"]))
     [(1, 'p(x) :-\\n  q(x).'), (4, '.tables')]
     """
-    from everlog.repl.continuation import is_complete
+    from everlog.repl.continuation import before_command, is_complete
 
     text, first = "", 0
     for number, line in enumerate(lines, 1):
+        if text and before_command(text, line):  # the text stays incomplete; the command is run
+            yield first, text
+            text = ""
         if not text:
             if not line.strip():
                 continue

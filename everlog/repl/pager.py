@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
+from time import perf_counter
 from typing import TextIO
 
 from everlog.repl.table import CommandError
@@ -25,15 +26,18 @@ _REST = 0.05  # seconds in which the rest of a key's escape sequence arrives
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def page(lines: Iterable[str], out: TextIO, height: int, width: int) -> None:
-    """Write lines, and wait for a key after each page."""
-    room = height - 1
+def page(lines: Iterable[str], out: TextIO, height: int, width: int) -> float:
+    """Write lines, and wait for a key after each page; the seconds of waiting."""
+    room, waited = height - 1, 0.0
     for text in lines:
         taken = rows_of(text, width)
         if room < taken:
-            match _answer(out):
+            start = perf_counter()
+            answer = _answer(out)
+            waited += perf_counter() - start
+            match answer:
                 case "q":
-                    return
+                    return waited
                 case "a":
                     room = sys.maxsize
                 case "line":
@@ -43,6 +47,7 @@ def page(lines: Iterable[str], out: TextIO, height: int, width: int) -> None:
         out.write(text + "\n")
         out.flush()
         room -= taken
+    return waited
 
 
 def rows_of(text: str, width: int) -> int:
@@ -112,18 +117,22 @@ def _read_key() -> str:
     return key.decode("ascii", "replace") or "q"
 
 
-def pipe_to(command: str, lines: Iterable[str], out: TextIO, height: int) -> None:
-    """Write lines that fit on a page; send longer output to a program."""
-    lines = iter(lines)
+def pipe_to(command: str, lines: Iterable[str], out: TextIO, height: int) -> float:
+    """Write lines that fit on a page; send longer output to a program.
+
+    Returns the seconds that passed while the program was running and no line was computed.
+    """
+    lines = _Timed(lines)
     first = list(islice(lines, height - 1))
     if len(first) < height - 1:
         out.writelines(text + "\n" for text in first)
         out.flush()
-        return
+        return 0.0
     try:
         program = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, text=True, errors="replace")
     except (OSError, ValueError) as problem:
         raise CommandError(f"cannot start the pager `{command}`: {problem}; `.set pager on` uses ours") from None
+    start, computed = perf_counter(), lines.seconds
     with program:
         assert program.stdin is not None
         try:
@@ -138,3 +147,21 @@ def pipe_to(command: str, lines: Iterable[str], out: TextIO, height: int) -> Non
             while program.poll() is None:
                 with suppress(KeyboardInterrupt):  # the pager handles Ctrl-C
                     program.wait()
+    return perf_counter() - start - (lines.seconds - computed)
+
+
+class _Timed:
+    """Lines, and the seconds that it took to compute them."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines, self.seconds = iter(lines), 0.0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        start = perf_counter()
+        try:
+            return next(self._lines)
+        finally:
+            self.seconds += perf_counter() - start

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from everlog.api.database import Database
     from everlog.api.rows import Pattern
     from everlog.core.program import Relation, Row
+    from everlog.repl.session import Session
 
 Watched: TypeAlias = "Mapping[str, Pattern]"  # text of a pattern → the pattern
 NONE = "0 changed"
@@ -83,6 +84,21 @@ def _lines(screen: Screen, parts: Iterable[tuple[Relation, list[Row], str]], mos
             left -= len(shown)
             if left <= 0:
                 return
+
+
+def note_state(session: Session) -> None:
+    """While updates are pending, say that answers are about the state before them."""
+    if session.pending:
+        session.screen.note("(as before the open transaction)")
+
+
+def shown_rule(name: str, text: str) -> str:
+    """A rule with its name, in one line.
+
+    >>> shown_rule("path#1", "path(x, y) :-\\n  edge(x, y).")
+    'path#1: path(x, y) :- edge(x, y).'
+    """
+    return f"{name.strip()}: {' '.join(text.split())}"
 
 
 def cost_lines(database: Database, names: Iterable[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TextIO
@@ -52,6 +52,8 @@ class Screen:
         self._file: BinaryIO | None = None
         self._lines_left = 0  # inputs until the file of `.once` is complete
         self.file_name = ""
+        self.before_writing: Callable[[], None] = lambda: None  # erases a line of progress
+        self.waited = 0.0  # seconds in which a pager waited for its user
 
     # ── lines ────────────────────────────────────────────────────────────────────────────────
 
@@ -63,6 +65,7 @@ class Screen:
 
         `paged`: page by page on a terminal; `ready`: the lines are coloured already.
         """
+        self.before_writing()
         if self._file is not None:
             self._write_file(lines)
         elif not self.terminal:
@@ -71,9 +74,9 @@ class Screen:
             shown = iter(lines) if ready else self._shown(lines, style)
             pager = self.settings.pager if paged else False
             if pager is True:
-                page(shown, self.out, *self.size)
+                self.waited += page(shown, self.out, *self.size)
             elif pager:
-                pipe_to(str(pager), shown, self.out, self.size[0])
+                self.waited += pipe_to(str(pager), shown, self.out, self.size[0])
             else:
                 for text in shown:
                     self.out.write(text + "\n")
@@ -92,6 +95,7 @@ class Screen:
 
     def _aside(self, text: str, style: str) -> None:
         """Write to the terminal or to standard error, but never to the output file."""
+        self.before_writing()
         self.flush()
         if self.terminal:
             text = "\n".join(self._shown([text], style))

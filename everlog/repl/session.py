@@ -82,6 +82,7 @@ class Session:
         self.opened: Database | None = None
         self.present: DurableDatabase | None = None  # the database in the file, while `db` is a past state
         self._meter: Meter = Silence()
+        self.asked_to_leave = False  # by Ctrl-D, while updates are pending
         self._depth = 0  # of nested `.read`
 
     # ── the database ─────────────────────────────────────────────────────────────────────────
@@ -130,14 +131,16 @@ class Session:
 
     def run(self, text: str, place: str = "") -> bool:
         """Run an input; False if it failed.  `place` is its place in a script, for errors."""
-        start = perf_counter()
+        start, waited = perf_counter(), self.screen.waited
         try:
             with meter_for(sys.stderr, self.settings.progress and self.screen.terminal) as self._meter:
+                self.screen.before_writing = self._meter.clear
                 well = self.try_to(lambda: self.do(text), f"{place}: " if place else "")
         finally:
             self.screen.line_is_over()
         if self.settings.timer and text.strip():
-            self.screen.note(f"{perf_counter() - start:.3f} s")
+            seconds = perf_counter() - start - (self.screen.waited - waited)
+            self.screen.note(f"{seconds:.3f} s")
         return well
 
     def try_to(self, act: Callable[[], object], place: str = "") -> bool:
@@ -171,6 +174,10 @@ class Session:
                 statements.ask(self, line.query or parse_query(line.text))
             case continuation.DROP:
                 statements.drop_rules(self, continuation.rules_named(line.text))
+            case continuation.SQL:
+                from everlog.repl.sql_habit import in_datalog
+
+                raise CommandError(in_datalog(line.text, self.relations))
             case continuation.DDLOG:
                 transactions.run_ddlog(self, line.text)
             case _:
@@ -202,7 +209,7 @@ def _error_text(problem: Exception) -> str:
     from everlog.dsl.diagnostics import DatalogError
 
     if isinstance(problem, DatalogError):
-        return "\n\n".join(map(problem.report.render, problem.report.errors))
+        return "\n\n".join(problem.report.printed(problem.report.errors))
     if isinstance(problem, MemoryError):
         return "error: out of memory"
     if isinstance(problem, ExceptionGroup):

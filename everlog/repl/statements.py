@@ -7,30 +7,32 @@ order.  Consecutive facts are one step.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from everlog.api.database import Database
 from everlog.api.parameters import Given
+from everlog.api.patterns import is_pattern, matching, nothing_matches, pattern_in_text
 from everlog.api.rows import line_update
 from everlog.core.program import Column, Kind, Relation
+from everlog.core.program.executor import Update
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.fact_text import is_fact
+from everlog.dsl.fact_text import cut, is_fact
 from everlog.dsl.prompt_input import Reading, Typed
 from everlog.repl import continuation
 from everlog.repl.commands.parameters import parameters_for
 from everlog.repl.modes import show_rows
 from everlog.repl.open_database import functions_for, read_inputs, tell_missing
-from everlog.repl.reports import cost_lines, print_changes
+from everlog.repl.reports import cost_lines, note_state, print_changes, shown_rule
 from everlog.repl.table import CommandError
 from everlog.repl.transactions import apply, import_rows, refuse_in_transaction
 
 if TYPE_CHECKING:
+    from everlog.api.rows import Pattern
     from everlog.core.program import Directive
-    from everlog.core.program.executor import Update
     from everlog.dsl.query_text import ParsedQuery
     from everlog.repl.session import Session
 
@@ -52,7 +54,7 @@ def run_statements(session: Session, text: str) -> None:
     for what, group in groupby(reading.statements, _what):
         match what:
             case "fact":
-                apply(session, [_update(session.db, reading, typed) for typed in group])
+                _run_facts(session, reading, list(group))
             case "query":
                 for typed in group:
                     ask(session, reading.query(typed))
@@ -119,8 +121,10 @@ def drop_rules(session: Session, names: Iterable[str]) -> None:
 def drop(session: Session, name_or_text: str) -> None:
     """Drop a rule by its name, or a statement by its text."""
     refuse_in_transaction(session, "drop rules")
+    text = session.db.rules.get(name_or_text.strip())
     changes = session.db.drop_rule(name_or_text)
-    if session.settings.changes:
+    session.screen.line(f"dropped {name_or_text.strip() if text is None else shown_rule(name_or_text, text)}")
+    if session.settings.changes and changes:
         print_changes(session.screen, changes, session.watched)
 
 
@@ -128,14 +132,55 @@ def drop(session: Session, name_or_text: str) -> None:
 
 
 def updates_of(session: Session, text: str) -> list[Update]:
-    """The updates of a text of facts such as `+edge(1, 2). -edge(2, 3).`"""
+    """The updates of a text of facts such as `+edge(1, 2). -edge(2, _).`"""
     whole = text if text.rstrip().endswith(".") else f"{text}."
     reading = continuation.reading(whole)
     if reading.report.errors:
         raise DatalogError(reading.report)
     if any(_what(typed) != "fact" for typed in reading.statements):
         raise CommandError("only facts with `+` or `-` can be tried, not rules or queries")
-    return [_update(session.db, reading, typed) for typed in reading.statements]
+    step, unmatched = _step_of(session, reading, reading.statements)
+    for note in unmatched:
+        session.screen.line(note)
+    return step
+
+
+def _run_facts(session: Session, reading: Reading, facts: list[Typed]) -> None:
+    """Apply facts as one step; a delete may be a pattern."""
+    step, unmatched = _step_of(session, reading, facts)
+    for note in unmatched:
+        session.screen.line(note)
+    if step or not unmatched:
+        apply(session, step)
+
+
+def _step_of(session: Session, reading: Reading, facts: Sequence[Typed]) -> tuple[list[Update], list[str]]:
+    """The updates of facts and patterns, and a note for each pattern that matches nothing."""
+    step: list[Update] = []
+    unmatched: list[str] = []
+    for typed in facts:
+        pattern = _pattern(session, reading, typed)
+        if pattern is None:
+            step.append(_update(session.db, reading, typed))
+            continue
+        rows = matching(session.db._writer, pattern, [*(session.pending or ()), *step])
+        step += [Update(pattern.relation.name, row, insert=False) for row in rows]
+        if not rows:
+            unmatched.append(f"`{cut(_text(reading, typed))}`: {nothing_matches(session.db._engine, pattern)}")
+    return step, unmatched
+
+
+def _pattern(session: Session, reading: Reading, typed: Typed) -> Pattern | None:
+    """The pattern of a typed delete, or None if it is a fact."""
+    match typed.statement:
+        case ast.Clause(heads=[ast.Atom(name=name) as atom]) if typed.mark == "-" and is_pattern(atom):
+            if name in session.db.relations:
+                return pattern_in_text(session.db.relations, _text(reading, typed)[1:])
+    return None
+
+
+def _text(reading: Reading, typed: Typed) -> str:
+    return reading.source.text[typed.pos : typed.end]
 
 
 def _update(db: Database, reading: Reading, typed: Typed) -> Update:
@@ -144,7 +189,7 @@ def _update(db: Database, reading: Reading, typed: Typed) -> Update:
     if name not in db.relations and name:
         close = get_close_matches(name, db.relations, 1)
         hint = f"did you mean `{close[0]}`?" if close else f"declare it first: {_declaration(typed.statement)}"
-        raise CommandError(f"undefined relation `{name}`; {hint}")
+        raise CommandError(f"undefined relation `{cut(name)}`; {cut(hint, 200)}")
     return line_update(db.relations, text)
 
 
@@ -180,8 +225,7 @@ def _letters() -> Iterator[str]:
 
 def ask(session: Session, query: ParsedQuery) -> None:
     """Answer a query: the values of its variables, or whether it holds if it has none."""
-    if session.pending:
-        session.screen.note("(as before the open transaction)")
+    note_state(session)
     given = Given(parameters_for(session, query.parameters))
     found = session.db._queries.ask(query, given, bindings=True)
     if not found.columns:

@@ -116,6 +116,11 @@ def commands() -> dict[str, Command]:
     return COMMANDS
 
 
+def is_command(name: str) -> bool:
+    """Whether a word such as `.tables` is the name of a command, written out."""
+    return name in commands() or name in ALIASES
+
+
 def find_command(name: str) -> Command:
     """The command with this name, or the only one that begins with it.
 
@@ -133,7 +138,7 @@ def find_command(name: str) -> Command:
         raise CommandError(f"`{name}` is ambiguous: {_listed(begun)}")
     close = get_close_matches(name, [*table, *ALIASES], 1)
     hint = f"did you mean `{close[0]}`?" if close else "`.help` lists the commands"
-    raise CommandError(f"no command `{name}`; {hint}")
+    raise CommandError(f"no command `{name[:40]}`; {hint}")
 
 
 def split_words(text: str) -> Words:

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from time import sleep, time
 from typing import TYPE_CHECKING
 
+from everlog.api.patterns import stays
 from everlog.api.rows import line_update
 from everlog.core.program.executor import InsertOnly, Update
 from everlog.core.program.fact_rows import declared
 from everlog.repl import ddlog
 from everlog.repl.modes import number_of, show_rows
 from everlog.repl.reports import NONE, print_changes, size_of
-from everlog.repl.table import CommandError, find_command
+from everlog.repl.table import CommandError, find_command, is_command
 
 if TYPE_CHECKING:
     from everlog.api.changes import Changes
@@ -28,12 +29,27 @@ if TYPE_CHECKING:
 def apply(session: Session, updates: Sequence[Update]) -> None:
     """Apply updates as one step and print its changes; in a transaction, collect them."""
     if session.pending is None:
-        report_step(session, session.db.apply(updates))
+        changes = session.db.apply(updates)
+        if not changes and (note := _derived(session, updates)):
+            session.screen.line(f"{NONE}: {note}")
+        else:
+            report_step(session, changes)
         return
     for update in updates:
         if not update.insert and session.db.relations[update.relation].insert_only:
             raise InsertOnly(update.relation)
     session.pending += updates
+
+
+def _derived(session: Session, updates: Sequence[Update]) -> str:
+    """The note about deleted facts that rules derive, so that they are still there."""
+    deleted = [update for update in updates if not update.insert]
+    if not deleted or not session.settings.changes:
+        return ""
+    relation = session.db.relations[deleted[0].relation]
+    rows = [update.row for update in deleted if update.relation == relation.name]
+    note = stays(session.db._engine, relation, rows)
+    return f"{note}; `{'.how' if is_command('.how') else '.why'}` shows how" if note else ""
 
 
 def report_step(session: Session, changes: Changes) -> None:

@@ -18,6 +18,7 @@ from everlog.api.rows import fact
 from everlog.core.engine.planning.costs import rule_costs
 from everlog.core.engine.planning.plan import make_plan
 from everlog.core.program import Kind, Relation, Row
+from everlog.core.proofs import NotDerived
 from everlog.core.runtime.guards import memory_in_use
 from everlog.dsl.diagnostics import DatalogError
 from everlog.functors import FunctorError
@@ -150,7 +151,10 @@ def _reasons(service: Service, call: Call, method: str) -> dict[str, Any]:
     def found(database: Database) -> dict[str, Any]:
         row = row_in(service.relation(body["fact"], database), body["row"]) if "row" in body else None
         asked = fact(database.relations, body["fact"], row, parameters_in(body.get("params")))
-        reason = getattr(database, method)(*asked)
+        try:
+            reason = getattr(database, method)(*asked)
+        except NotDerived as problem:
+            raise NotDerived(problem.fact, "/why-not") from None
         key = "proof" if method == "why" else "why_not"
         return {key: plain(reason.to_json()), "text": reason.text()}
 

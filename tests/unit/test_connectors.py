@@ -299,7 +299,7 @@ def test_a_type_that_does_not_fit_is_reported_before_anything_is_read(
     path = stored(tmp_path, name, pa.table({"x": column}))
     with pytest.raises(FactsError) as caught:
         read_facts(relation(kind), path, rejects=tmp_path / "bad.jsonl")
-    assert str(caught.value).startswith(name)
+    assert str(caught.value).startswith(str(path))
     assert what in str(caught.value)
     assert not (tmp_path / "bad.jsonl").exists()
 
@@ -340,11 +340,11 @@ def test_a_value_that_does_not_fit_is_reported_with_its_row(
     with pytest.raises(FactsError) as caught:
         read_facts(relation(kind), path)
     table = ": table edge" if name.endswith("duckdb") else ""
-    assert str(caught.value) == f"{name}{table}: row 2: column 1 (`x`:{kind}): {what}"
+    assert str(caught.value) == f"{path}{table}: row 2: column 1 (`x`:{kind}): {what}"
     assert len(read_facts(relation(kind), path, rejects=tmp_path / "bad.jsonl")) == 1
     (line,) = (tmp_path / "bad.jsonl").read_text().splitlines()
     assert json.loads(line) == {
-        "source": f"{name}{table}",
+        "source": f"{path}{table}",
         "row": 2,
         "reason": f"column 1 (`x`:{kind}): {what}",
         "values": [values[1]],
@@ -483,15 +483,20 @@ def test_rows_that_are_no_facts_go_to_the_rejects_with_the_reason(tmp_path: Path
     (tmp_path / "e.facts").write_text("1\t2\n3\n5\tsix\n7\t8\n9\t99999999999999999999\n")
     assert read_facts(EDGE, tmp_path / "e.facts", rejects=tmp_path / "bad.jsonl") == [(1, 2), (7, 8)]
     assert bad_lines(tmp_path) == [
-        {"source": "e.facts", "line": 2, "reason": "column 2 (`y`:number) is missing from '3'", "values": ["3"]},
         {
-            "source": "e.facts",
+            "source": str(tmp_path / "e.facts"),
+            "line": 2,
+            "reason": "column 2 (`y`:number) is missing from '3'",
+            "values": ["3"],
+        },
+        {
+            "source": str(tmp_path / "e.facts"),
             "line": 3,
             "reason": "column 2 (`y`:number): 'six' is not a number",
             "values": ["5", "six"],
         },
         {
-            "source": "e.facts",
+            "source": str(tmp_path / "e.facts"),
             "line": 5,
             "reason": "column 2 (`y`:number): '99999999999999999999' is out of range for a 64-bit number",
             "values": ["9", "99999999999999999999"],
@@ -550,7 +555,7 @@ def test_the_command_line_reports_rejects(
     Path("facts/e.facts").write_text("1\na\n")
     assert main(["run", "p.dl", "-F", "facts"]) == 0
     told = capsys.readouterr()
-    assert "note: 1 row(s) of e.facts do not fit e: see facts/bad.jsonl" in told.err
+    assert "note: 1 row(s) of facts/e.facts do not fit e: see facts/bad.jsonl" in told.err
     assert "\n1\n" in told.out
     assert len(Path("facts/bad.jsonl").read_text().splitlines()) == 1
 

@@ -780,7 +780,7 @@ def test_a_mistake_in_sqlite_names_table_row_column_and_value(tmp_path: Path) ->
     params = {"IO": "sqlite"}
     with pytest.raises(FactsError) as caught:
         read_facts(relation(N), params, tmp_path)
-    expected = "edge.sqlite: table edge: row 2: column 1 (`x`:number): 'a' is not a number"
+    expected = f"{tmp_path}/edge.sqlite: table edge: row 2: column 1 (`x`:number): 'a' is not a number"
     assert str(caught.value) == expected
     with pytest.raises(FactsError, match=r"column 2 \(`y`:number\) is missing: the table has 1 column"):
         read_facts(EDGE, params, tmp_path)

@@ -121,7 +121,7 @@ def test_a_wrong_file_is_reported_once_and_its_facts_stay(followed: Followed) ->
     followed.write("1\t2\n2\tthree\n")
     assert followed.settled() is None
     assert followed.told == [
-        "edge.facts:2: column 2 (`y`:number): 'three' is not a number\nthe facts of `edge` stay as they were"
+        f"{followed.folder}/edge.facts:2: column 2 (`y`:number): 'three' is not a number\nthe facts of `edge` stay as they were"
     ]
     assert followed.db.holds("path(1, 3)")
     followed.write("1\t2\n2\t9\n")

@@ -226,7 +226,7 @@ def test_a_sum_in_a_head_leads_back_to_one_fact() -> None:
 
 def test_a_fact_that_is_not_there_has_no_proof(make: Any) -> None:
     evidence = make(CLOSURE, {"edge": [(1, 2)]})
-    with pytest.raises(NotDerived, match=r"path\(2, 1\) is not there.* why_not\(path\(2, 1\)\)"):
+    with pytest.raises(NotDerived, match=r"path\(2, 1\) is not there.* `why_not` says"):
         why(evidence, "path", (2, 1))
     with pytest.raises(NotABaseRelation, match="undefined relation `road`"):
         why(evidence, "road", (2, 1))

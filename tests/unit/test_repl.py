@@ -74,8 +74,8 @@ def test_a_rule_that_is_added_reports_the_facts_that_it_derives() -> None:
 
 def test_a_rule_is_dropped_by_its_name_and_by_its_text() -> None:
     talk = Talk(*EDGES)
-    assert talk.say("-path#2.") == "-path(1, 3)."
-    assert talk.say("-path(x,y):-edge(x,y).") == "-path(1, 2).\n-path(2, 3)."
+    assert talk.say("-path#2.") == "dropped path#2: path(x, z) :- path(x, y), edge(y, z).\n-path(1, 3)."
+    assert talk.say("-path(x,y):-edge(x,y).") == "dropped path(x,y):-edge(x,y).\n-path(1, 2).\n-path(2, 3)."
     assert talk.say(".rules") == ""
     assert "no rule is named `path#2`" in talk.say("-path#2.")
 
@@ -92,7 +92,7 @@ def test_facts_come_and_go_and_report_what_they_caused() -> None:
 def test_facts_on_one_line_are_one_step() -> None:
     talk = Talk(*PATHS)
     assert talk.say("edge(1, 2). -edge(1, 2).") == "0 changed"
-    assert "is expected" in talk.say('+edge(1, 2). +edge("a", 2).')
+    assert "takes a number" in talk.say('+edge(1, 2). +edge("a", 2).')
     assert talk.say(".count edge") == "edge: 0"
 
 
@@ -164,9 +164,9 @@ def test_signs_before_rules_and_declarations() -> None:
     assert talk.say("+path(x, y) :- edge(x, y).") == "path#1: no join; one update costs O(1)"
     assert talk.say("-.decl path(x:number, y:number)").startswith("script:1: error[DL050]")
     assert talk.say("-path(x, y) :- edge(x, y).", "-.decl path(x:number, y:number)", ".count") == (
-        "0 changed\n0 changed\nedge: 0"
+        "dropped path(x, y) :- edge(x, y).\ndropped .decl path(x:number, y:number)\nedge: 0"
     )
-    assert "a number constant is expected" in talk.say("-edge(x, y).")
+    assert "column `x` of `edge` takes a number" in talk.say("-edge(x, y).")
 
 
 def test_macros_and_directives_are_of_the_language() -> None:
@@ -202,7 +202,7 @@ def test_a_remark_of_the_checker_is_reported_with_the_rule() -> None:
         ('likes("a", 1.5).', "declare it first: .decl likes(a:symbol, b:float)"),
         ("egde(1, 2).", "undefined relation `egde`; did you mean `edge`?"),
         ("edge(1).", "`edge(x:number, y:number)` has 2 column(s), 1 given"),
-        ('edge("a", 2).', "a number constant is expected"),
+        ('edge("a", 2).', "column `x` of `edge` takes a number"),
         ("edge(1, 2", "unexpected end of the text"),
         ("path(x) :- edge(x, y).", "error[DL0"),
         ("path(x, z) :- edge(x, y).", "head variable `z` is not bound"),
@@ -322,7 +322,7 @@ def test_a_transaction_that_cannot_be_applied_stays_open_to_be_mended() -> None:
 
 def test_in_a_transaction_mistakes_are_reported_at_once_and_rules_wait() -> None:
     talk = Talk(*EDGES, ".decl log(x:number)", ".insert_only log", "log(1).", "begin")
-    assert "a number constant is expected" in talk.say('edge("a", 1).')
+    assert "column `x` of `edge` takes a number" in talk.say('edge("a", 1).')
     assert "`log` is `.insert_only`" in talk.say("-log(1).")
     assert "a transaction is already open" in talk.say("begin")
     for line in (".decl q(x:number)", "-path#2.", ".drop path", ".load x.dl", ".reload"):

@@ -68,7 +68,7 @@ def test_reported_steps_are_there_when_the_file_is_opened_again() -> None:
         assert talk.say("edge(2, 3).") == "0 changed"
     with Talk() as talk:
         assert talk.say(".open roads.db") == "roads.db: 2 relations, 3 rules, 9 facts, step 2"
-        assert talk.say("-path#3.") == "-path(2, 1).\n-path(2, 2).\n-path(3, 2).\n-path(3, 3)."
+        assert talk.say("-path#3.").partition("\n")[2] == "-path(2, 1).\n-path(2, 2).\n-path(3, 2).\n-path(3, 3)."
         assert talk.say(".count") == "edge: 2\npath: 3"
 
 
@@ -117,7 +117,7 @@ def test_a_conversation_that_defines_everything_lasts() -> None:
         talk.say(".open talk.db", ".decl n(x:number)", ".decl m(x:number)", "m(x + 1) :- n(x).", "n(1). n(2).")
     with Talk() as talk:
         assert talk.say(".open talk.db", "m(x)?").endswith("step 4\nx\n-\n2\n3\n(2 rows)")
-        assert talk.say(".drop m#1") == "-m(2).\n-m(3)."
+        assert talk.say(".drop m#1") == "dropped m#1: m(x + 1) :- n(x).\n-m(2).\n-m(3)."
     with Database.open("talk.db") as db:
         assert (db.step, dict(db.rules)) == (5, {})
 

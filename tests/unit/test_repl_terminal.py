@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -400,3 +401,63 @@ def test_a_symbol_cannot_move_the_cursor(terminal: Terminal, folder: Path) -> No
     assert r"│ a\x07b\x1b[2Jc │" in said(terminal, "s(x)?")
     assert r"+s(" in said(terminal, ".changes")
     assert b"\x1b[2Jc" not in terminal.raw
+
+
+# ── habits of the first hour ─────────────────────────────────────────────────────────────────
+
+
+def test_a_command_is_not_swallowed_by_a_statement_that_lacks_its_dot(terminal: Terminal) -> None:
+    terminal.ctrl("l")
+    terminal.wait_for(lambda screen: screen == PROMPT)
+    terminal.enter("edge(5, 6)")
+    terminal.wait_for("...>")
+    terminal.enter(".count edge")
+    shown = terminal.wait_for(lambda screen: "edge: 2" in screen and is_ready(screen))
+    assert "error[DL010]: missing `.` at the end of the statement" in shown
+
+
+def test_ctrl_d_asks_while_updates_are_pending(folder: Path) -> None:
+    with started(folder, "repl", "paths.dl") as terminal:
+        terminal.enter("begin")
+        terminal.enter("edge(3, 4).")
+        terminal.wait_for("[1 pending]>")
+        terminal.ctrl("d")
+        terminal.wait_for("1 update pending: `commit` applies them, `rollback` drops them")
+        terminal.wait_for(lambda screen: screen.endswith("[1 pending]>"))
+        terminal.enter(".why path(1, 3)")
+        terminal.wait_for(lambda screen: "(as before the open" in screen and screen.endswith("[1 pending]>"))
+        terminal.ctrl("d")
+        terminal.wait_for(lambda screen: screen.count("1 update pending") == 2 and screen.endswith("pending]>"))
+        terminal.ctrl("d")
+        terminal.wait_for("1 update dropped", everything=True)
+        assert terminal.exit_status() == 0
+
+
+def test_the_line_of_progress_is_gone_before_an_error(folder: Path) -> None:
+    with started(folder, "repl", "paths.dl") as terminal:
+        said(terminal, ".decl n(x:number)")
+        said(terminal, "n(x + 1) :- n(x).")
+        said(terminal, ".limit seconds 1.5")
+        terminal.enter("n(0).")
+        terminal.wait_for("deriving n: round")
+        shown = terminal.wait_for(lambda screen: "error: " in screen and is_ready(screen))
+        assert "deriving" not in shown
+        assert "\nerror: " in shown
+
+
+def test_the_timer_does_not_count_the_time_before_a_page(folder: Path) -> None:
+    with started(folder, "repl", "paths.dl", lines=12) as terminal:
+        terminal.enter(".decl n(x:number)")
+        terminal.enter(" ".join(f"n({number})." for number in range(30)))
+        terminal.wait_for(QUESTION)
+        terminal.type("a")
+        terminal.wait_for(is_ready)
+        terminal.enter(".timer on")
+        terminal.wait_for(is_ready)
+        terminal.enter("n(x)?")
+        terminal.wait_for(QUESTION)
+        time.sleep(3)
+        terminal.type("a")
+        terminal.wait_for(lambda screen: is_ready(screen) and screen.count(" s\n") == 1)
+        seconds = re.findall(r"^([0-9.]+) s$", terminal.screen(), re.MULTILINE)
+        assert float(seconds[-1]) < 3

@@ -19,7 +19,7 @@ THEME = "Time, memory, limits"
 @command(".timer", "[on|off]", "print the time of each line", THEME, completes=("on|off",))
 def timer(session: Session, words: Words) -> None:
     """
-    Wall-clock seconds, including the output.
+    Wall-clock seconds, including the output, without the time that a pager waits for a key.
     """
     change_or_show(session, "timer", words)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from everlog.dsl.query_text import parameters_of
 from everlog.repl.commands.parameters import parameters_for
+from everlog.repl.reports import note_state
 from everlog.repl.table import CommandError, Words, command
 
 if TYPE_CHECKING:
@@ -22,7 +23,14 @@ def why(session: Session, words: Words) -> None:
     For example `.why path(1, 3)`.  In mode json, the proof is an object.
     """
     text = _fact(words, ".why")
-    _show(session, session.db.why(text, **parameters_for(session, parameters_of(text))))
+    note_state(session)
+    from everlog.core.proofs import NotDerived
+
+    try:
+        found = session.db.why(text, **parameters_for(session, parameters_of(text)))
+    except NotDerived as problem:
+        raise NotDerived(problem.fact, ".why-not") from None
+    _show(session, found)
 
 
 @command(
@@ -39,6 +47,7 @@ def why_not(session: Session, words: Words) -> None:
     For example `.why-not path(3, 1)`.
     """
     text = _fact(words, ".why-not")
+    note_state(session)
     _show(session, session.db.why_not(text, **parameters_for(session, parameters_of(text))))
 
 

@@ -97,11 +97,15 @@ def drop(session: Session, words: Words) -> None:
     A rule such as `path#2`, or a relation with its declaration, rules, facts and directives; no
     other statement may use it.
     """
+    from everlog.repl.statements import drop as drop_rule
     from everlog.repl.transactions import refuse_in_transaction, report_step
 
     refuse_in_transaction(session, "drop it")
     if "#" in words[0]:
-        report_step(session, session.db.drop_rule(words[0]))
+        drop_rule(session, words[0])
         return
-    report_step(session, session.db.drop_relation(words[0]))
+    changes = session.db.drop_relation(words[0])
+    session.screen.line(f"dropped {words[0]}")
+    if changes:
+        report_step(session, changes)
     session.watched = {text: seen for text, seen in session.watched.items() if seen.relation.name != words[0]}

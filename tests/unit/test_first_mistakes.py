@@ -1,0 +1,112 @@
+"""The mistakes of the first hour: what is told, where, and how long it is."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from everlog import Database
+from everlog.cli import main
+from everlog.dsl.check import compile_text
+from everlog.dsl.diagnostics import DatalogError
+from everlog.repl.loop import run_script
+from everlog.repl.session import Session
+
+LONG = "x" * 200_000
+EMP = [".decl emp(name:symbol, salary:number)", '+emp("ann", 3).']
+
+
+def said(*lines: str) -> str:
+    out = StringIO()
+    run_script(Session(out=out), lines, "script")
+    return out.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# ── what is told ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("fact", "told"),
+    [
+        ('emp("ann", "bob").', 'column `salary` of `emp` takes a number, "bob" is a symbol'),
+        ("emp(1, 2).", "column `name` of `emp` takes a symbol, 1 is a number"),
+        ('emp("ann", 2.5).', "column `salary` of `emp` takes a number, 2.5 is a float"),
+        ("+emp(ann, 2).", "`ann` is a variable; a symbol stands in double quotes"),
+        ("emp('ann', 2).", 'hint: write "ann"'),
+        ('empp("ann", 2).', "did you mean `emp`?"),
+        ('.why empp("ann", 2)', "did you mean `emp`?"),
+        (".why emp('ann', 3)", 'write "ann"'),
+    ],
+)
+def test_a_fact_that_does_not_fit_names_its_column(fact: str, told: str) -> None:
+    assert told in said(*EMP, fact)
+
+
+def test_why_of_a_missing_fact_names_the_command_of_the_place(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = ".decl p(x:number)\np(1)."
+    (folder / "p.dl").write_text(text)
+    (folder / "news").write_text(".why p(2)\n.why-not p(2)\n")
+    assert "`.why-not` says what is missing" in said(text, ".why p(2)")
+    with pytest.raises(ValueError, match="`why_not` says what is missing"):
+        Database.from_text(text).why("p(2)")
+    main(["why", "p.dl", "p(2)"])
+    assert "`everlog why-not` says what is missing" in capsys.readouterr().err
+    main(["run", "p.dl", "--updates", "news"])
+    told = capsys.readouterr()
+    assert "`.why-not` says what is missing" in told.err
+    assert "p(2) is not there" in told.out
+
+
+def test_a_mistake_in_a_fact_file_names_its_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "p.dl").write_text(".decl p(x:number)\n.input p\n.output p\n")
+    (folder / "facts").mkdir()
+    main(["run", "p.dl", "-F", "facts"])
+    assert "cannot open fact file facts/p.facts" in capsys.readouterr().err
+    main(["run", "p.dl"])
+    assert "there is no such file in the current folder" in capsys.readouterr().err
+    (folder / "facts" / "p.facts").write_text("one\n")
+    main(["run", "p.dl", "-F", "facts"])
+    assert "error: facts/p.facts:1: column 1" in capsys.readouterr().err
+
+
+# ── how long it is ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'emp("{LONG}", "y").',
+        f'emp("{LONG}", 1, 2).',
+        f'emp("{LONG}\\q", 1).',
+        f'.why emp("{LONG}", 1)',
+        f".{LONG}",
+        f"{LONG}(1).",
+        f"f({'1,' * 100_000}1).",
+        f"f({'1,' * 100_000}1)?",
+        f"emp({LONG}, 1)?" + " emp(1)?",
+        " ".join(['emp("a" 1).'] * 15_000),
+        " ".join(["emp(a, 1)."] * 15_000),
+    ],
+    ids=range(11),
+)
+def test_a_mistake_in_a_long_line_is_told_in_a_few(line: str) -> None:
+    told = said(*EMP[:1], line)
+    assert "error" in told
+    assert len(told) < 5_000
+
+
+def test_a_program_in_one_long_line_is_told_in_a_few() -> None:
+    with pytest.raises(DatalogError) as caught:
+        compile_text(EMP[0] + "\n" + " ".join(["emp(a, 1)."] * 15_000))
+    assert len(str(caught.value)) < 5_000
+    assert "more are not shown" in str(caught.value)
