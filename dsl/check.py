@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from everlog.core import program as core
 from everlog.core.program import Kind
@@ -35,21 +35,38 @@ from everlog.dsl.source import Source
 _UNREAD = ("DL00", "DL01", "DL1")  # codes of text that could not be parsed
 
 
+@frozen
+class Checked:
+    """What is known of a program after its checks, sound or not."""
+
+    program: core.Program | None = None  # None if there are errors
+    declared: Declarations | None = None  # None if it was nested too deeply to be checked
+    clauses: tuple[FlatClause, ...] = ()  # those that are sound
+
+    @property
+    def scope(self) -> Scope | None:
+        """The scope of queries; None if the program has errors."""
+        if self.program is None or self.declared is None:
+            return None
+        return scope_of(self.declared, self.clauses)
+
+
 def check(program: ast.Program, report: Report) -> core.Program | None:
     """The checked program; None if `report` has errors.
 
     Cost: linear in the program.
     """
-    return _check(program, report)[0]
+    return examine(program, report).program
 
 
-def _check(program: ast.Program, report: Report) -> tuple[core.Program | None, Scope | None]:
+def examine(program: ast.Program, report: Report) -> Checked:
+    """Like `check`, with everything that the checker found."""
     with collector_paused(), deep_nesting(report):
         restart_fresh_names()
         checker = _Checker(flatten(program, report), report)
         checked = checker.run()
-        return checked, None if checked is None else scope_of(checker.declared, checker.flat)
-    return None, None
+        return Checked(checked, checker.declared, tuple(checker.flat))
+    return Checked()
 
 
 def compile_text(text: str, file: str = "<text>", macros: Mapping[str, str] | None = None) -> core.Program:
@@ -62,7 +79,7 @@ def compile_text(text: str, file: str = "<text>", macros: Mapping[str, str] | No
     Raises `DatalogError` with every error.
     """
     source, problems = preprocess_text(text, file, macros=macros)
-    return _compiled(source, _report(source, problems))
+    return _compiled(source, report_of(source, problems))
 
 
 def compile_file(
@@ -76,7 +93,7 @@ def compile_file(
     Raises `DatalogError` with every error.
     """
     source, problems = load(path, include_dirs, macros, preprocess)
-    report = _report(source, problems)
+    report = report_of(source, problems)
     return _compiled(source, report), report
 
 
@@ -95,12 +112,12 @@ def diagnose_in_scope(
     source: Source, problems: Sequence[Problem] = (), pragmas: Mapping[str, str] | None = None
 ) -> tuple[core.Program | None, Report, Scope | None]:
     """Like `diagnose`, with the scope that queries need."""
-    report = _report(source, problems)
+    report = report_of(source, problems)
     given: list[ast.Statement] = [ast.Pragma(key, value) for key, value in (pragmas or {}).items()]
     with collector_paused():
         tree = parse(source, report)
-        program, scope = _check(ast.Program(given + tree.statements), report)
-        return program, report, scope
+        checked = examine(ast.Program(given + tree.statements), report)
+        return checked.program, report, checked.scope
 
 
 def _compiled(source: Source, report: Report) -> core.Program:
@@ -110,7 +127,8 @@ def _compiled(source: Source, report: Report) -> core.Program:
     return program
 
 
-def _report(source: Source, problems: Sequence[Problem]) -> Report:
+def report_of(source: Source, problems: Sequence[Problem]) -> Report:
+    """A report that begins with the problems of the preprocessor."""
     report = Report(source)
     for p in problems:
         code, message, offset = p.code, p.message, p.offset

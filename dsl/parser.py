@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from itertools import chain
-from typing import Any
+from typing import Any, get_args
+
+from lark import Tree
 
 from everlog.core.runtime.collector import collector_paused
 from everlog.dsl import ast
@@ -75,14 +77,17 @@ TERMINALS: dict[str, str] = {
     "DIRECTIVE": "a directive",
     **{terminal: f"`{word}`" for word, terminal in DIRECTIVES.items() if terminal != "DIRECTIVE"},
 }
+_STATEMENTS = get_args(ast.Statement)
 _STATEMENT_STARTS = set(DIRECTIVES.values()) - {"PLAN", "STRATEGY"}
 _KEYWORDS = {"BUILTIN", "AGGREGATE", "QUALIFIER", "BINOP", "UNOP", "TRUTH", "AS"}
 _DIRECTIVE = re.compile(r"\.[A-Za-z_]\w*")
 _TERM_STARTS = {"IDENT", "NUMBER", "STRING", "UNDERSCORE", "FLOAT", "UNSIGNED", "LPAREN"}
 
 
-def parse(source: Source, report: Report) -> ast.Program:
+def parse(source: Source, report: Report, tokens: list[Lexeme] | None = None) -> ast.Program:
     """The syntax tree of a source, as far as it can be read; errors go to `report`.
+
+    The tokens that were read are added to `tokens`.
 
     >>> source = Source("p(x) :- q(x).")
     >>> parse(source, Report(source)).statements[0].heads
@@ -91,7 +96,14 @@ def parse(source: Source, report: Report) -> ast.Program:
     Cost: linear in the text.
     """
     with collector_paused():
-        return Parser(automaton(), source, report).run()
+        parser = Parser(automaton(), source, report)
+        return parser.run() if tokens is None else parser.run(lambda read: _recorded(read, tokens))
+
+
+def _recorded(tokens: Iterator[Any], into: list[Lexeme]) -> Iterator[Any]:
+    for token in tokens:
+        into.append(token)
+        yield token
 
 
 def parse_text(text: str, file: str = "<text>") -> tuple[ast.Program, Report]:
@@ -166,9 +178,22 @@ class Parser:
         raise AssertionError("the end is a token")
 
     def rest(self) -> ast.Program:
-        """The complete statements when the text ended in an error."""
-        found: list[Any] = [v for value in self.values if isinstance(value, list) for v in value]
-        statements: list[Any] = [v for v in found if isinstance(v, ast.Node | ast.FactLine)]
+        """The complete statements when the text ended in an error.
+
+        A component that is still open ends with the text.
+        """
+        statements: list[Any] = []
+        items, values = statements, self.values
+        for at, value in enumerate(values):
+            if isinstance(value, Tree):  # of statements, or of smaller parts
+                items += [each for each in value.children if isinstance(each, _STATEMENTS)]
+            elif value.__class__ is Token and value.type == "LBRACE" and at >= 3:
+                opened, named, bases = values[at - 3 : at]
+                if opened.__class__ is Token and opened.type == "COMPONENT":
+                    inside: list[Any] = []
+                    end = len(self.source.text)
+                    items.append(ast.Component(named, bases, inside, pos=opened.pos, end=end))
+                    items = inside
         return self.shallow(ast.Program(statements))
 
     def shallow(self, program: ast.Program) -> ast.Program:

@@ -98,11 +98,13 @@ def preprocess_text(
     macros: Mapping[str, str] | None = None,
     preprocess: bool = True,
     files: bool = True,
+    texts: Mapping[Path, str] | None = None,
 ) -> tuple[Source, list[Problem]]:
     r"""Resolve macros, conditions and includes.
 
     With `preprocess` off, only `.include` and `.once` are resolved.  With `files` off an include is
-    an error: the author of the text may not read files here.
+    an error: the author of the text may not read files here.  `texts` are read instead of the files
+    with these (resolved) paths: an editor has changed them and not written them yet.
 
     >>> preprocess_text("#define N 3\nsize(N).")[0].text
     '\nsize(3).'
@@ -116,6 +118,7 @@ def preprocess_text(
     if not any(trigger in text for trigger in triggers):
         return Source(text, file), []
     reader = _Reader(file, tuple(Path(d) for d in include_dirs), preprocess, files)
+    reader.texts.update({path: _normal(text) for path, text in (texts or {}).items()})
     for name, value in table.items():
         try:
             reader.define(f"{name} {value}")
@@ -460,7 +463,8 @@ class _Reader:
         if real in self.once or self.room < 0:
             return
         try:
-            text = self.texts[real] = self.texts.get(real) or _read(path)
+            text = self.texts[real] if real in self.texts else _read(path)
+            self.texts[real] = text
         except OSError as error:
             raise Mistake("DL101", f"cannot read include file `{name}`", str(error)) from None
         self._check_depth(real, name, len(text))

@@ -31,6 +31,7 @@ COMMANDS: dict[str, str] = {
     "why-not": "show what each rule lacks to derive a fact",
     "what-if": "show what a step would change, without making it",
     "fmt": "format a program in the house style",
+    "lsp": "run the language server, for editors",
     "explain": "show how a program will be run, and what an update can cost",
     "ies": "systems of auxiliary relations that maintain a recursive view: list, show, run, SQL",
     "programs": "the programs that ship with everlog: list, show, run, copy, make facts",

@@ -1,0 +1,127 @@
+"""Counts and proofs from data that is there: a database in a file, or a running service."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any, Protocol
+
+from attrs import define, field
+
+from everlog.api.database import Database
+from everlog.core.proofs import NotDerived
+from everlog.store.errors import StoreError
+
+SECONDS = 2.0  # that counts may be old
+_WAIT = 3.0  # seconds for an answer of the service
+
+
+class LiveData(Protocol):
+    """What an editor asks of data."""
+
+    def count(self, relation: str) -> int | None:
+        """The number of facts of a relation; None if it is not known."""
+
+    def why(self, fact: str) -> str:
+        """A proof, or what is missing for one, or what went wrong."""
+
+
+class NoData:
+    """An editor without a database."""
+
+    def count(self, relation: str) -> int | None:
+        return None
+
+    def why(self, fact: str) -> str:
+        return ""
+
+
+@define(eq=False)
+class FileData:
+    """A database in a file, which another process may be writing."""
+
+    path: Path
+    _stamp: tuple[int, int] = (0, 0)
+    _asked: float = 0.0
+    _database: Database | None = None
+
+    def count(self, relation: str) -> int | None:
+        database = self._current()
+        if database is None or relation not in database.relations:
+            return None
+        return len(database[relation])
+
+    def why(self, fact: str) -> str:
+        database = self._current()
+        return f"error: cannot read {self.path}" if database is None else proof(database, fact)
+
+    def _current(self) -> Database | None:
+        """The database, read again when its file has changed."""
+        if time.monotonic() - self._asked < SECONDS:
+            return self._database
+        self._asked = time.monotonic()
+        try:
+            found = self.path.stat()
+            stamp = (found.st_mtime_ns, found.st_size)
+            if stamp != self._stamp or self._database is None:
+                self._database = Database.open(self.path, read_only=True)
+                self._stamp = stamp
+        except (OSError, StoreError, ValueError):
+            self._database = None
+        return self._database
+
+
+@define(eq=False)
+class ServiceData:
+    """A service that `everlog serve` runs."""
+
+    url: str
+    token: str = ""
+    _asked: float = 0.0
+    _counts: dict[str, int] = field(factory=dict)
+
+    def count(self, relation: str) -> int | None:
+        if time.monotonic() - self._asked >= SECONDS:
+            self._asked = time.monotonic()
+            relations = self._call("/relations").get("relations", [])
+            self._counts = {each["name"]: each["size"] for each in relations}
+        return self._counts.get(relation)
+
+    def why(self, fact: str) -> str:
+        found = self._call("/why", {"fact": fact})
+        if "text" not in found:
+            missing = self._call("/why-not", {"fact": fact})
+            return f"{fact} does not hold\n\n{missing['text']}" if "text" in missing else _problem(found)
+        return str(found["text"])
+
+    def _call(self, path: str, body: Any = None) -> dict[str, Any]:
+        headers = {"Content-Type": "application/json"} | (
+            {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        )
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.url.rstrip('/')}/api/v1{path}", data, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=_WAIT) as response:
+                found = json.load(response)
+        except urllib.error.HTTPError as problem:
+            return {"error": problem.read().decode("utf-8", "replace")[:500]}
+        except (OSError, ValueError) as problem:
+            return {"error": f"{self.url}: {problem}"}
+        return found if isinstance(found, dict) else {"error": "not an answer of everlog"}
+
+
+def _problem(found: dict[str, Any]) -> str:
+    return f"error: {found.get('error', 'no answer')}"
+
+
+def proof(database: Database, fact: str) -> str:
+    """The proof of a fact, or what each rule lacks for it."""
+    try:
+        return database.why(fact).text()
+    except NotDerived:
+        return f"{fact} does not hold\n\n{database.why_not(fact).text()}"
+    except ValueError as problem:
+        return f"error: {problem}"
