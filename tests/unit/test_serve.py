@@ -143,7 +143,7 @@ def test_how_to_make_a_fact_come_or_go(service: Served) -> None:
     changed = service.post("/steps", {"text": found["answers"][0]["step"]})
     assert changed["changes"]["path"]["deleted"] == [[1, 2], [1, 3]]
     refused(service.client.post("/how", json={"goal": "-nope(1)"}), 422, "bad-fact")
-    refused(service.client.post("/how", json={"goal": "-path(1, 3)", "keep": ["path("]}), 422, "mistakes")
+    refused(service.client.post("/how", json={"goal": "-path(1, 3)", "keep": ["path("]}), 422, "bad-fact")
 
 
 def test_explanations_and_statistics(service: Served) -> None:
