@@ -14,4 +14,5 @@ A room imports only rooms above it in this table; `tests/test_architecture.py` s
 | `joins/` | views of joins, and the choice among them |
 | `engine/` | living programs: `planning/`, `stepping/`, `keepers/` |
 | `proofs/` | why a fact is there, and why another is not |
+| `repairs/` | how to make a fact come or go |
 """

@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "why": "prove a fact, down to the base facts",
     "why-not": "show what each rule lacks to derive a fact",
     "what-if": "show what a step would change, without making it",
+    "how": "find the least changes that make a fact come or go",
     "fmt": "format a program in the house style",
     "lsp": "run the language server, for editors",
     "explain": "show how a program will be run, and what an update can cost",

@@ -57,6 +57,11 @@ def views(engine: Engine) -> dict[str, frozenset[Row]]:
     return {name: engine.view(name) for name in engine.program.relations}
 
 
+def state_of_engine(engine: Engine) -> tuple[dict[str, frozenset[Row]], dict[str, frozenset[Row]]]:
+    """All facts, and the base facts among them."""
+    return views(engine), {name: frozenset(engine.given(name)) for name in engine.program.relations}
+
+
 def plain(changes: Changes) -> dict[str, dict[Row, int]]:
     return {name: dict(change) for name, change in changes.items()}
 

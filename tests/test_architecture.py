@@ -31,6 +31,7 @@ ROOMS = (
     "engine/keepers",
     "engine",
     "proofs",
+    "repairs",
 )
 HEAVY = {"pyspark", "numpy", "scipy", "pandas", "pyarrow", "duckdb", "psycopg", "matplotlib", "zstandard"}
 CODE = sorted(path for folder in (*ALLOWED, "bench") for path in (ROOT / folder).rglob("*.py"))

@@ -156,7 +156,7 @@ def named_wildcards(body: Sequence[Literal]) -> Iterator[Literal]:
         yield Atom(literal.relation, tuple(named))
 
 
-def matched(args: Sequence[Term], row: Row) -> Binding | str:
+def matched(args: Sequence[Term], row: Sequence[Value]) -> Binding | str:
     """The binding that makes terms a row, calls aside, or a text if there is none.
 
     >>> x, y = Variable("x"), Variable("y")

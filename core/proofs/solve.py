@@ -110,14 +110,15 @@ class Solver(NaiveEvaluation):
                     rest = list(flat_body(tuple(rest)))
                     ready = [literal for literal in rest if can_solve(literal, known)]
                 assert ready, f"not grounded: {', '.join(map(str, rest))}"
-                chosen = min(ready, key=lambda literal: self._cost(literal, known))
+                chosen = min(ready, key=lambda literal: self.cost(literal, known))
                 rest.remove(chosen)
                 order.append(chosen)
                 known |= names_in(chosen)
             self._orders[key] = body, order
         return self._orders[key][1]
 
-    def _cost(self, literal: Literal, bound: set[str]) -> float:
+    def cost(self, literal: Literal, bound: set[str]) -> float:
+        """About how many facts it takes to match a literal."""
         match literal:
             case Comparison():
                 return 0

@@ -35,6 +35,7 @@ from everlog.functors import functors_beside
 from everlog.initial_facts import Facts, facts_to_begin_with
 
 if TYPE_CHECKING:  # imported by the functions that need them
+    from everlog.api.how import Answers
     from everlog.api.watching import Watch
     from everlog.store.durable_database import DurableDatabase
 
@@ -370,6 +371,46 @@ class Database(Readable):
         Cost: at most twice that of the step.
         """
         return self._writer.what_if(step_updates(self.relations, step))
+
+    def how(
+        self,
+        goal: Step,
+        *,
+        change: Iterable[str] | None = None,
+        keep: Iterable[str] = (),
+        most: int | None = None,
+        answers: int = 20,
+        trials: int = 1000,
+    ) -> Answers:
+        """The least steps that make a fact come (`+fact`) or go (`-fact`).
+
+        >>> db = Database.from_text('''
+        ...   .decl edge(x:number, y:number)  .decl path(x:number, y:number)
+        ...   path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).
+        ...   edge(1, 2).  edge(2, 3).  edge(3, 4).''')
+        >>> print(db.how("-path(1, 3)", keep=["path(2, x)"]))
+        1  -edge(1, 2).
+             also -path(1, 2).
+             also -path(1, 4).
+        (1 answer; there may be others: answers of more than 1 change were not searched)
+        >>> print(db.apply(db.how("+path(4, 3)", most=1)[0].step).inserted("edge"))
+        [(4, 3)]
+
+        Each answer is minimal: no part of its step reaches the goal.  Each was tried, and tells
+        its side effects; those with the fewest come first.  Nothing changes.
+
+        `change` names the relations whose base facts may change.  By default any base fact may go,
+        and facts may come into relations without rules.  Facts that match an atom of `keep` stay.
+        `most` bounds the changes of one answer: by default, it is the number that the smallest
+        answers have.  `answers` bounds their number, and `trials` the steps that are tried.  If the
+        search stops there, `complete` is False and `remarks` say so.
+        Values for new facts are those that occur somewhere in a column of the same type.
+        """
+        from everlog.api.how import answers as found
+        from everlog.core.repairs import Bounds
+
+        self._writer.require_no_transaction()
+        return found(self._writer, goal, change, keep, Bounds(most, answers, trials))
 
     @property
     def positions(self) -> Mapping[str, str]:

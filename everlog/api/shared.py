@@ -32,6 +32,7 @@ from everlog.core.program.fact_rows import declared
 from everlog.files.text_values import sorted_rows
 
 if TYPE_CHECKING:
+    from everlog.api.how import Answers
     from everlog.core.proofs import Proof, WhyNot
     from everlog.store.durable_database import DurableDatabase
     from everlog.store.past import Past
@@ -200,6 +201,11 @@ class SharedDatabase:
         collected = [] if self._transaction is None else self._transaction.step
         with self._writing() as db:
             return db.what_if([*collected, *step_updates(db.relations, step)])
+
+    def how(self, goal: Step, **conditions: Any) -> Answers:
+        """As `Database.how`; other threads wait for all of its trials."""
+        with self._writing() as db:
+            return db.how(goal, **conditions)
 
     def transaction(self) -> SharedTransaction:
         """Collect inserts and deletes in a `with` block, and apply them as one step.

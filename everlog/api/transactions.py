@@ -209,6 +209,11 @@ class Writer:
         if self.state.under_way or self.state.readers:
             self.state.refuse()
 
+    def require_no_transaction(self) -> None:
+        """Raise an error inside a transaction."""
+        if self.transaction is not None:
+            self.state.refuse()
+
     # ── an open transaction ──────────────────────────────────────────────────────────────────
 
     def joins(self) -> bool:

@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from everlog.commands.loaded import add_database_arguments, database_of, facts_last
 from everlog.core.program.values import EvaluationError
@@ -39,18 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (EvaluationError, FactsError, FunctorError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    from everlog.api.how import changes_json
+
     print(json.dumps(changes_json(changes), ensure_ascii=False, indent=2) if arguments.json else changes)
     return 0
-
-
-def changes_json(changes: Any) -> dict[str, Any]:
-    """Changes as an object for JSON, as the service writes them."""
-    from everlog.core.proofs.render import json_value
-
-    def rows(found: list[Any]) -> list[list[Any]]:
-        return [[json_value(value) for value in row] for row in found]
-
-    return {
-        name: {"deleted": rows(changes.deleted(name)), "inserted": rows(changes.inserted(name))}
-        for name in changes
-    }

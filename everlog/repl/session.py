@@ -22,7 +22,9 @@ from everlog.repl.settings import Settings
 from everlog.repl.table import CommandError, find_command
 
 if TYPE_CHECKING:
+    from everlog.api.changes import Changes
     from everlog.api.database import Database
+    from everlog.api.how import Answers
     from everlog.api.rows import Pattern
     from everlog.core.program import Value
     from everlog.core.program.executor import Update
@@ -78,6 +80,7 @@ class Session:
         self.quiet_commit = False  # begun by `start;`, whose `commit;` prints no changes
         self.watched: dict[str, Pattern] = {}
         self.parameters: dict[str, Value] = {}  # of queries: see `.param`
+        self.answers: tuple[Answers, Changes] | None = None  # of the last `.how`, and the last changes then
         self.status: int | None = None  # set when the session is over
         self.opened: Database | None = None
         self.present: DurableDatabase | None = None  # the database in the file, while `db` is a past state

@@ -138,6 +138,16 @@ OPERATIONS: tuple[Operation, ...] = (
         (_NUMBERS,),
         schemas.WHAT_IF_BODY,
     ),
+    Operation(
+        "POST",
+        "/how",
+        "how",
+        "The least steps that make facts come or go, each with its side effects; none is made.",
+        schemas.HOW,
+        trying.how,
+        (),
+        schemas.HOW_BODY,
+    ),
     Operation("GET", "/rules", "rules", "The rules, with class and cost.", schemas.RULES, reading.rules),
     Operation(
         "POST",

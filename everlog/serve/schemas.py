@@ -73,6 +73,18 @@ STEP_BODY = obj(
     closed=True,
 )
 WHAT_IF_BODY = obj({}, {**_UPDATES, "as_of": STEP}, closed=True)
+HOW_BODY = obj(
+    {"goal": text("Facts that shall come, `+fact`, or go, `-fact`; a line each.", minLength=1, maxLength=100_000)},
+    {
+        "change": array(text(minLength=1), "The relations whose base facts may change."),
+        "keep": array(text(minLength=1, maxLength=100_000), "Facts that match one of these atoms stay."),
+        "most": integer("changes in one answer", 1, 1000),
+        "answers": integer("answers", 1, 1000, default=20),
+        "trials": integer("steps that are tried", 1, 100_000, default=1000),
+        "as_of": STEP,
+    },
+    closed=True,
+)
 TEXT_BODY = obj({"text": PROGRAM_TEXT}, closed=True)
 CHECKPOINT_BODY = obj(
     {},
@@ -211,6 +223,17 @@ STATS = obj(
     | {"relations": array({"type": "object"}), "rules": array({"type": "object"})}
 )
 POSITIONS = obj({"step": STEP, "positions": {"type": "object", "additionalProperties": text()}})
+HOW = obj(
+    {
+        "step": STEP,
+        "goals": array(text()),
+        "answers": array(obj({"step": text("lines for `text` of `/steps`"), "effects": ref("Changes")})),
+        "complete": {**FLAG, "description": "Whether there are no other answers."},
+        "remarks": array(text("why there may be others")),
+        "trials": integer("steps that were tried"),
+        "text": text(),
+    }
+)
 DIFF = obj({"before": STEP, "after": STEP, "changes": ref("Changes")})
 HISTORY = obj(
     {"step": STEP, "oldest": STEP, "relation": text()}

@@ -10,7 +10,7 @@ from typing import Any
 
 from everlog.serve.reading import Call
 from everlog.serve.service import Service
-from everlog.serve.wire import ChangesWriter, TooLarge, counts_json
+from everlog.serve.wire import ChangesWriter, TooLarge, counts_json, plain
 from everlog.serve.writing import updates_in
 
 
@@ -30,3 +30,11 @@ def what_if(service: Service, call: Call) -> dict[str, Any]:
         return {**done, "changes": ChangesWriter(changes, service.held.room).written(call.as_text)}
     except TooLarge:
         return {**done, "changes": counts_json(changes), "cut": True}
+
+
+def how(service: Service, call: Call) -> dict[str, Any]:
+    """The least steps that make facts come or go, within the time limit of a request."""
+    body, as_of = call.body, call.body.get("as_of")
+    conditions = {key: body[key] for key in ("change", "keep", "most", "answers", "trials") if key in body}
+    found = service.reading(lambda database: database.how(body["goal"], **conditions), as_of)
+    return {"step": service.step if as_of is None else as_of, **plain(found.to_json()), "text": found.text()}

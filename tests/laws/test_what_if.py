@@ -13,11 +13,10 @@ from engines import EXECUTORS
 from generators import SHAPES, Case
 from hypothesis import given
 from hypothesis import strategies as st
-from living import examples, first_step, plain, program_of, updates, views
+from living import examples, first_step, plain, program_of, state_of_engine, updates
 from witnesses import assert_witnessed
 
 from everlog import Changes, Database, LimitExceeded, Limits, NestedWrite
-from everlog.core.engine import Engine
 from everlog.core.program import Program
 from everlog.core.program.values import EvaluationError
 
@@ -26,18 +25,14 @@ path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).
 """
 
 
-def state_of(engine: Engine) -> Any:
-    return views(engine), {name: frozenset(engine.given(name)) for name in engine.program.relations}
-
-
 def would_be_told(program: Program, inputs: Any, stream: Iterable[Any], executor: str) -> None:
     """Ask before each step; compare with what the step then tells."""
     engine = EXECUTORS[executor].start(program)
     for step in [first_step(inputs), *stream]:
-        before, asked = state_of(engine), None
+        before, asked = state_of_engine(engine), None
         with contextlib.suppress(EvaluationError):
-            asked = engine.what_if(updates(step), lambda told: (plain(told), state_of(engine)))
-        assert state_of(engine) == before
+            asked = engine.what_if(updates(step), lambda told: (plain(told), state_of_engine(engine)))
+        assert state_of_engine(engine) == before
         engine.check()
         assert_witnessed(engine)
         try:
@@ -46,7 +41,7 @@ def would_be_told(program: Program, inputs: Any, stream: Iterable[Any], executor
             assert asked is None, "only the step itself fails"
         else:
             assert asked is not None, "only the question fails"
-            assert asked == (plain(told), state_of(engine))
+            assert asked == (plain(told), state_of_engine(engine))
         engine.check()
 
 

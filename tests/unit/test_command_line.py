@@ -116,6 +116,12 @@ def test_examples_of_help_are_understood(capsys: pytest.CaptureFixture[str]) -> 
         (["what-if", "paths.dl", "-F", "facts", "+edge(3, 1)", "--json"], 0, '"inserted"'),
         (["what-if", "paths.dl", "-F", "facts", "-edgy(2,3)"], 1, "undefined relation `edgy`"),
         (["what-if", "paths.dl", "-F", "facts"], 2, "required: ±FACT"),
+        (["how", "paths.dl", "-F", "facts", "-path(1, 3)"], 0, "1  -edge(1, 2)."),
+        (["how", "paths.dl", "-F", "facts", "-path(1,3)", "--step", "2"], 0, "-edge(2, 3)."),
+        (["how", "paths.dl", "-F", "facts", "-path(1,3)", "--step", "3"], 1, "no answer 3"),
+        (["how", "paths.dl", "-F", "facts", "-path(1,3)", "--change", "path"], 1, "no answer"),
+        (["how", "paths.dl", "-F", "facts", "+path(3, 1)", "--most", "1", "--json"], 0, '"complete": true'),
+        (["how", "paths.dl", "-F", "facts", "-path(1,3)", "--keep", "nope(x)"], 1, "nope"),
         (["fmt", "--check", "untidy.dl"], 1, "untidy.dl"),
     ],
 )

@@ -424,6 +424,8 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".why": ([".why path(1, 3)"], r"path\(1, 3\)   path#2 .*\n(.*\n)+.*edge\(2, 3\)   given"),
     ".why-not": ([".why-not path(3, 1)"], r"path\(3, 1\) is not there\n(.*\n)+.*no fact path\(3, _\)"),
     ".what-if": ([".what-if -edge(2, 3)."], r"-edge\(2, 3\)\.\n-path\(1, 3\)\.\n-path\(2, 3\)\."),
+    ".how": ([".how -path(1, 3) keep path(2, x)"], r"1  -edge\(1, 2\)\.\n +also -path\(1, 2\)\.\n\(1 answer.*"),
+    ".apply": ([".how -path(1, 3)", ".apply 2"], r"-edge\(2, 3\)\.\n-path\(1, 3\)\.\n-path\(2, 3\)\."),
     ".param": ([".param from 1", "path($from, x), x > 2?"], r"x\n-\n3\n\(1 row\)"),
     ".watch": ([".watch path(1, x)", "edge(3, 4)."], r"\+path\(1, 4\)\.\n\(3 changes not watched\)"),
     ".unwatch": (

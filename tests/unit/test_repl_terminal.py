@@ -110,6 +110,8 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".why": ([".why path(1, 3)"], r"├── path\(1, 2\)   path#1 at paths\.dl:3"),
     ".why-not": ([".why-not path(3, 1)"], r"✗ no fact edge\(3, 1\)"),
     ".what-if": ([".what-if -edge(2, 3)."], r"\n-edge\(2, 3\)\.\n-path\(1, 3\)\.\n-path\(2, 3\)\.\n"),
+    ".how": ([".how -path(1, 3)"], r"\n1  -edge\(1, 2\)\.\n +also -path\(1, 2\)\.\n"),
+    ".apply": ([".how -path(1, 3)", ".apply 1"], r"\n-edge\(1, 2\)\.\n-path\(1, 2\)\.\n-path\(1, 3\)\.\n"),
     ".param": ([".param from 1", "path($from, x), x > 2?"], r"│ x │\n├───┤\n│ 3 │"),
     ".watch": ([".watch path(1, x)", "edge(3, 4)."], r"\n\+path\(1, 4\)\.\n\(3 changes not watched\)"),
     ".unwatch": ([".watch path", ".unwatch path", ".watch"], r"nothing is watched"),

@@ -132,6 +132,20 @@ def test_what_a_step_would_change(service: Served) -> None:
     refused(service.client.post("/what-if", json={"text": "+nope(1)."}), 422, "bad-fact")
 
 
+def test_how_to_make_a_fact_come_or_go(service: Served) -> None:
+    step = service.get("/stats")["step"]
+    found = service.post("/how", {"goal": "-path(1, 3)", "change": ["edge"], "keep": ["path(2, x)"], "most": 1})
+    assert found["complete"]
+    assert found["answers"] == [
+        {"step": "-edge(1, 2).", "effects": {"path": {"deleted": [[1, 2]], "inserted": []}}}
+    ]
+    assert service.get("/stats")["step"] == step
+    changed = service.post("/steps", {"text": found["answers"][0]["step"]})
+    assert changed["changes"]["path"]["deleted"] == [[1, 2], [1, 3]]
+    refused(service.client.post("/how", json={"goal": "-nope(1)"}), 422, "bad-fact")
+    refused(service.client.post("/how", json={"goal": "-path(1, 3)", "keep": ["path("]}), 422, "bad-fact")
+
+
 def test_explanations_and_statistics(service: Served) -> None:
     told = service.get("/explain")
     assert {rule["class"] for rule in told["rules"]} == {"recursive", "hierarchical"}
