@@ -58,7 +58,7 @@ class Database(Readable):
     +path(1, 3).
     +path(2, 3).
     >>> db.query("path(1, x)")
-    [(1, 2), (1, 3)]
+    [(2,), (3,)]
     >>> print(db.delete("edge", (2, 3)))
     -edge(2, 3).
     -path(1, 3).

@@ -21,7 +21,9 @@ def is_record(value: object) -> bool:
     (True, False, False)
     """
     if isinstance(value, Mapping):
-        return all(isinstance(part, _SCALARS) or hasattr(part, "__index__") for part in value.values())
+        return bool(value) and all(
+            isinstance(part, _SCALARS) or hasattr(part, "__index__") for part in value.values()
+        )
     return _has_fields(value) and not isinstance(value, type)
 
 
