@@ -4,8 +4,9 @@
     path(1, x), x > 3, !blocked(x)   the values of x, as a rule's body would give them
 
 Both may begin with `?-` and end with `.` or `?`.  A text is parsed once, and asked for the values
-of its variables or, if it is one atom, for the whole facts that match.  What was compiled is remembered until the program changes, by its text
-and the types of the values that its parameters got; the values themselves come with each run.
+of its variables or, if it is one atom, for the whole facts that match.  What was compiled is
+remembered until the program changes, by its text and the types of the values that its parameters
+got; the values themselves come with each run.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from everlog.core.engine import Engine
 from everlog.core.engine.compiled_query import CompiledQuery
 from everlog.core.program import Column, Row
 from everlog.core.program.fact_rows import FactError
-from everlog.dsl.checks.query_check import EMPTY, Scope, check_query, unfit_value
 from everlog.dsl import ast
+from everlog.dsl.checks.query_check import EMPTY, Scope, check_query, unfit_value
 from everlog.dsl.diagnostics import DatalogError
 from everlog.dsl.fact_text import cut
 from everlog.dsl.query_text import ParsedQuery, parse_query

@@ -77,7 +77,7 @@ class Readable:
         >>> from everlog import Database
         >>> db = Database.from_text('''.decl edge(x:number, y:number)
         ...   edge(1, 2).  edge(1, 3).  edge(4, 4).''')
-        >>> db.facts("edge(1, _)"), db.facts("edge(x, x)"), db.facts("edge($from, _)", **{"from": 4})
+        >>> db.facts("edge(1, _)"), db.facts("edge(x, x)"), db.facts("edge($a, _)", a=4)
         ([(1, 2), (1, 3)], [(4, 4)], [(4, 4)])
 
         An index finds constants; a variable that occurs twice means equal values; `_` and other

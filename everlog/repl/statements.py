@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from everlog.api.database import Database
+from everlog.api.matching import is_pattern, matching, nothing_matches, pattern_in_text
 from everlog.api.parameters import Given
-from everlog.api.patterns import is_pattern, matching, nothing_matches, pattern_in_text
 from everlog.api.rows import line_update
 from everlog.core.program import Column, Kind, Relation
 from everlog.core.program.executor import Update
