@@ -91,8 +91,7 @@ def lex(text: str, report: Report) -> Iterator[Lexeme]:
     Cost: linear in the text.
     """
     scan = _MASTER.match
-    at_end_of_statement = True
-    pos, length = 0, len(text)
+    pos, length, at_end_of_statement = 0, len(text), True
     first = _FACT.match("\n" + text)  # the very first line may be a fact
     if first is not None and _is_name(first[1]):
         yield _fact_line(first, -1)
@@ -106,11 +105,8 @@ def lex(text: str, report: Report) -> Iterator[Lexeme]:
                 continue
         found = scan(text, pos)
         if found is None:
-            quoted = _QUOTED.match(text, pos)
-            if quoted is not None:
-                yield _in_double_quotes(quoted, report)
-                at_end_of_statement = False
-            pos = _stray(text, pos, report) if quoted is None else quoted.end()
+            pos, symbols = _stray(text, pos, report)
+            yield from symbols
             continue
         pos = found.end()
         group = found.lastgroup or ""
@@ -221,7 +217,15 @@ def _address(word: str, start: int, report: Report) -> str:
     return str(bits - 2**32 if bits >= 2**31 else bits)
 
 
-def _stray(text: str, pos: int, report: Report) -> int:
+def _stray(text: str, pos: int, report: Report) -> tuple[int, list[ast.String]]:
+    """Report what begins no token: where to go on, and the symbol that was in single quotes."""
+    quoted = _QUOTED.match(text, pos)
+    if quoted is not None:
+        return quoted.end(), [_in_double_quotes(quoted, report)]
+    return _after_stray(text, pos, report), []
+
+
+def _after_stray(text: str, pos: int, report: Report) -> int:
     """Report a character that begins no token; return where to go on."""
     rest = text[pos : pos + 2]
     if rest == "/*":

@@ -334,9 +334,9 @@ def _named(expected: set[str]) -> str:
 
 def _hint(expected: set[str], token: Any, last: Any) -> str:
     if isinstance(last, Token) and last.type in _KEYWORDS and last.value.isidentifier():
-        return f"`{last.value}` is a word of the language and cannot be a name"
+        return f"`{last.value}` is a word of the language and cannot be a name; write `{last.value}_`"
     if isinstance(token, Token) and token.value.isidentifier() and "IDENT" in expected:
-        return f"`{token.value}` is a word of the language and cannot be a name"
+        return f"`{token.value}` is a word of the language and cannot be a name; write `{token.value}_`"
     if token.type == "DOT" and "RPAREN" in expected:
         return "a parenthesis is still open"
     return ""

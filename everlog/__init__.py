@@ -94,6 +94,7 @@ __all__ = [
     "compile_file",
     "compile_text",
     "evaluate",
+    "over",
 ]
 
 _LAZY = {
@@ -140,6 +141,7 @@ _LAZY = {
     "compile_file": "everlog.dsl.check",
     "compile_text": "everlog.dsl.check",
     "evaluate": "everlog.core.evaluate.seminaive",
+    "over": "everlog.tables.inferred",
 }
 
 

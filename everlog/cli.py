@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 COMMANDS: dict[str, str] = {
     "repl": "start the prompt: rules, facts, queries and commands (also what `everlog` alone does)",
+    "open": "start the prompt with your own files: CSV, Parquet, SQLite, DuckDB and others as relations",
     "run": "evaluate a program: facts in, relations out",
     "follow": "read changes of tables from elsewhere, and send changes to tables elsewhere",
     "serve": "run a program as a service: HTTP and JSON, events, a console in the browser",
@@ -43,6 +44,7 @@ COMMANDS: dict[str, str] = {
 
 _EPILOG = """examples:
   everlog                                 the prompt; type .help for its commands
+  everlog open people.csv shop.sqlite     the prompt, with your tables as relations
   everlog run prog.dl -F facts -D out     read facts/*.facts, write out/*.csv
   everlog run prog.dl -D-                 write every .output relation to the screen
   everlog run prog.dl -F facts --watch    keep running, and follow the fact files as they change

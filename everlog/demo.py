@@ -126,7 +126,7 @@ def _from_here(path: Path) -> str:
 def _ask(db: Database, question: str, pattern: str) -> None:
     """Print a question and the first column of the facts that match a pattern."""
     print(f"  {question}  {pattern}")
-    _list(str(row[0]) for row in db.query(pattern).rows())
+    _list(str(row[0]) for row in db.facts(pattern).rows())
 
 
 def _show(text: str) -> None:

@@ -277,9 +277,9 @@ def _is_asked_well(case: Hostile, expected: Mapping[str, frozenset[Row]]) -> Non
     database.apply([Update(name, row) for name, row in case.rows])
     for name in case.added:
         rows = sorted(expected[name])
-        assert database.query(f"{name}({case.parameter})") == rows
+        assert database.facts(f"{name}({case.parameter})") == rows
         for row in rows[:1]:
-            assert database.query(f"{name}(${case.parameter})", **{case.parameter: row[0]}) == [row]
+            assert database.facts(f"{name}(${case.parameter})", **{case.parameter: row[0]}) == [row]
             assert database.why(name, row).text()
         value = case.constant if database.relations[name].columns[0].kind is Kind.SYMBOL else 99
         if (value,) not in expected[name]:

@@ -4,7 +4,8 @@
 |---|---|
 | `database` | `Database`: open, change, watch; `readable` is the part shared with snapshots |
 | `transactions`, `lifecycle` | steps, all or nothing; who may write at the moment |
-| `rows`, `tabular`, `foreign_tables` | facts from Python: rows, tables, columns |
+| `rows`, `named_rows`, `tabular` | facts from Python: rows, dicts and dataclasses, tables |
+| `matching` | deletes and updates by pattern, upserts by key |
 | `queries`, `parameters`, `results` | queries, their parameters, and lazy results |
 | `relation_view`, `dataframes` | a relation as a set; tables out |
 | `changes`, `subscriptions`, `watching` | the changes of a step, for callbacks and `await` |

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, overload
 
 from everlog.api.changes import Changes
 from everlog.api.live import LiveText, RuleError, with_functors
-from everlog.api.patterns import deletes, sets, stays, upserts
+from everlog.api.matching import deletes, sets, stays, upserts
 from everlog.api.queries import Queries
 from everlog.api.readable import Readable
 from everlog.api.relation_view import RelationView
@@ -59,7 +59,7 @@ class Database(Readable):
     +path(1, 3).
     +path(2, 3).
     >>> db.query("path(1, x)")
-    [(1, 2), (1, 3)]
+    [(2,), (3,)]
     >>> print(db.delete("edge", (2, 3)))
     -edge(2, 3).
     -path(1, 3).
@@ -539,6 +539,24 @@ class Database(Readable):
         changed.  Only what depends on the new statements is recomputed.
         """
         return self._change(partial(LiveText.with_statements, text=text), functors)
+
+    def relation(self, name: str, table: object) -> RelationView:
+        """Declare a relation for a table, with inferred columns, and insert its rows.
+
+        >>> db = Database.from_text("")
+        >>> db.relation("person", [{"name": "ada", "born": 1815}, {"name": "alan", "born": 1912}])
+        <person(name:symbol, born:number): 2 facts>
+        >>> db.query("person(who, year), year > 1900")
+        [('alan', 1912)]
+
+        See `everlog.over` for tables, and docs/own-data.md for what nulls, dates and others become.
+        """
+        from everlog.tables.inferred import infer, known_types
+
+        found = infer(name, table)
+        self.add_rule(found.declaration(known_types("\n".join(self.statements()))))
+        self.insert_all({found.relation.name: found.rows})
+        return self[found.relation.name]
 
     def drop_rule(self, name_or_text: str) -> Changes:
         """Drop a rule by its name, such as `path#2`, or any statement by its text.

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from everlog.api.records import dicts, instances
+from everlog.api.named_rows import dicts, instances
 from everlog.core.program import Column, Kind, Row
 from everlog.core.program.values import encoded
 from everlog.extras import optional

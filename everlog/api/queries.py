@@ -1,16 +1,18 @@
 """Queries as text: an index finds a single atom, any other body is compiled.
 
-    path(1, x)                       the facts that match, whole rows; an index finds them
+    path(1, x)                       the values of x; an index finds them
     path(1, x), x > 3, !blocked(x)   the values of x, as a rule's body would give them
 
-Both may begin with `?-` and end with `.` or `?`.  A text is parsed once, and asked for rows or for
-the values of its variables.  What was compiled is remembered until the program changes, by its text
-and the types of the values that its parameters got; the values themselves come with each run.
+Both may begin with `?-` and end with `.` or `?`.  A text is parsed once, and asked for the values
+of its variables or, if it is one atom, for the whole facts that match.  What was compiled is
+remembered until the program changes, by its text and the types of the values that its parameters
+got; the values themselves come with each run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import TypeAlias
 
 from everlog.api.lifecycle import State
@@ -19,10 +21,12 @@ from everlog.api.results import Result
 from everlog.api.rows import Pattern, Relations, pattern_of
 from everlog.core.engine import Engine
 from everlog.core.engine.compiled_query import CompiledQuery
-from everlog.core.program import Row
+from everlog.core.program import Column, Row
 from everlog.core.program.fact_rows import FactError
+from everlog.dsl import ast
 from everlog.dsl.checks.query_check import EMPTY, Scope, check_query, unfit_value
 from everlog.dsl.diagnostics import DatalogError
+from everlog.dsl.fact_text import cut
 from everlog.dsl.query_text import ParsedQuery, parse_query
 from everlog.functors import require_functors
 
@@ -48,20 +52,20 @@ class Queries:
         self._known: dict[object, _Run] = {}
         self._characters = 0  # of the texts of those that are known
 
-    def ask(self, query: str | ParsedQuery, given: Given = NOTHING_GIVEN, *, bindings: bool = False) -> Result:
+    def ask(self, query: str | ParsedQuery, given: Given = NOTHING_GIVEN, *, whole: bool = False) -> Result:
         """The answers of a query, with these values for its parameters; QueryError if something is
         wrong.
 
-        Of a single atom they are whole facts, or with `bindings` the values of its variables.
+        They are the values of its variables, or with `whole` the facts that match its one atom.
         """
         text = query if isinstance(query, str) else query.text
         key: object = text
-        if given.values or bindings:
-            key = (text, bindings, *((name, value.__class__) for name, value in given.values.items()))
+        if given.values or whole:
+            key = (text, whole, *((name, value.__class__) for name, value in given.values.items()))
         found = self._known.get(key)
         if found is None:
             parsed = parse_query(query) if isinstance(query, str) else query
-            found = self._read(parsed, given, bindings)
+            found = self._read(parsed, given, whole)
             if len(self._known) >= _MOST or self._characters + len(text) > _MOST_TEXT:
                 self._known.clear()
                 self._characters = 0
@@ -73,42 +77,52 @@ class Queries:
         except ParameterError as problem:
             raise QueryError(unfit_value(text, problem.name, problem.why).report) from None
 
-    def _read(self, query: ParsedQuery, given: Given, bindings: bool) -> _Run:
-        if bindings or query.atom is None:
-            return self._conjunction(query, given, bindings)
+    def _read(self, query: ParsedQuery, given: Given, whole: bool) -> _Run:
+        variables = None if whole or query.atom is None else _variables(query.atom)
+        if query.atom is None or (not whole and variables is None):
+            if whole and query.clause is not None:
+                raise FactError(f"`{cut(query.text)}` is not one atom; `query` answers any body of a rule")
+            return self._conjunction(query, given, whole)
         try:
             pattern = pattern_of(self._relations, query)
         except FactError:  # it computes, or something is wrong
-            return self._conjunction(query, given)
+            return self._conjunction(query, given, whole)
         if given.values.keys() != set(pattern.parameters.values()):
-            return self._conjunction(query, given)  # which says what is wrong
+            return self._conjunction(query, given, whole)  # which says what is wrong
         if not pattern.parameters:
-            return self._atom(pattern)
-        return lambda given: self._atom(pattern.filled(given))(given)
+            return self._atom(pattern, variables)
+        return lambda given: self._atom(pattern.filled(given), variables)(given)
 
-    def _atom(self, pattern: Pattern) -> _Run:
+    def _atom(self, pattern: Pattern, variables: dict[str, int] | None) -> _Run:
+        """Answers from the index: the values of `variables` by column, or (None) whole facts."""
         relation, bound, equal = pattern.relation, pattern.bound, pattern.equal
         engine, name = self._engine, relation.name
+        columns, shown = relation.columns, None
+        if variables is not None:
+            columns = tuple(Column(each, columns[place].kind) for each, place in variables.items())
+            places = tuple(variables.values())
+            shown = None if places == tuple(range(relation.arity)) else _projection(places)
 
         def find() -> Iterator[Row]:
             rows = engine.lookup(name, bound) if bound else engine.stream(name)
-            return filter(pattern.has_equals, rows) if equal else rows
+            matching = filter(pattern.has_equals, rows) if equal else rows
+            return matching if shown is None else map(shown, matching)
 
-        if bound or equal:
-            return lambda _: Result(self._state, relation.columns, find)
+        if bound or equal or shown is not None:
+            return lambda _: Result(self._state, columns, find)
         return lambda _: Result(
             self._state,
-            relation.columns,
+            columns,
             find,
             find_sorted=lambda: engine.rows(name),
             size=lambda: engine.size(name),
         )
 
-    def _conjunction(self, query: ParsedQuery, given: Given, bindings: bool = False) -> _Run:
+    def _conjunction(self, query: ParsedQuery, given: Given, whole: bool) -> _Run:
         if self._scope is None:
             self._scope = (self._declared() or EMPTY).having(self._relations, self._engine.program.functors)
         try:
-            checked = check_query(query, self._scope, given.kinds, bindings=bindings)
+            checked = check_query(query, self._scope, given.kinds, bindings=not whole)
         except DatalogError as error:
             raise QueryError(error.report) from None
         require_functors(self._engine.program.functors, checked.rules)
@@ -120,3 +134,24 @@ class Queries:
             return Result(self._state, checked.columns, lambda: compiled.answers(values))
 
         return ask
+
+
+def _variables(atom: ast.Atom) -> dict[str, int] | None:
+    """The first column of each variable; None if facts that differ may give the same answer, or
+    if nothing is left to show.
+    """
+    places: dict[str, int] = {}
+    for place, arg in enumerate(atom.args):
+        match arg:
+            case ast.Name(name=name) if not name.startswith("_"):
+                places.setdefault(name, place)
+            case ast.Name() | ast.Underscore():
+                return None
+    return places or None
+
+
+def _projection(places: tuple[int, ...]) -> Callable[[Row], Row]:
+    if len(places) == 1:
+        (place,) = places
+        return lambda row: (row[place],)
+    return itemgetter(*places)

@@ -43,23 +43,22 @@ class Readable:
     # ── facts ────────────────────────────────────────────────────────────────────────────────
 
     def query(self, text: str, /, **parameters: object) -> Result:
-        """The facts that match an atom, or the bindings that satisfy a conjunction.
+        """The values of the variables for which a conjunction holds, as at the prompt.
 
         >>> from everlog import Database
         >>> db = Database.from_text('''.decl edge(x:number, y:number)
         ...   edge(1, 2).  edge(1, 3).  edge(4, 4).''')
-        >>> db.query("edge(1, y)"), db.query("edge(x, x)"), db.query("edge(_, 3)")
-        ([(1, 2), (1, 3)], [(4, 4)], [(1, 3)])
+        >>> db.query("edge(1, y)"), db.query("edge(x, x)"), db.query("edge(x, _)")
+        ([(2,), (3,)], [(4,)], [(1,), (4,)])
         >>> db.query("edge(a, b), b > 2, !edge(b, b)")
         [(1, 3)]
         >>> db.query("n = count : { edge(1, _) }").columns
         ('n',)
 
-        For an atom, the rows are whole facts.  An index finds constants; a variable that occurs
-        twice means equal values; `_` and other variables match any value.  For any other body of a
-        rule, the rows hold the values of its variables, in the order of their first occurrence; `_`
-        and variables that begin with it are not shown.  The text may begin with `?-` and end with
-        `.` or `?`.
+        The columns are the variables, in the order of their first occurrence; `_` and variables
+        that begin with it are not shown.  A query without variables has one row without columns if
+        it holds, and none if not: `bool` says which.  The text may begin with `?-` and end with `.`
+        or `?`.  `facts` gives the whole facts that match an atom.
 
         Pass values from outside as parameters, and never paste them into the text: a parameter
         stays a value, whatever it contains.
@@ -71,6 +70,20 @@ class Readable:
         `QueryError` lists every error in the text, with its place.
         """
         return self._queries.ask(text, given(parameters))
+
+    def facts(self, text: str, /, **parameters: object) -> Result:
+        """The whole facts that match an atom, all columns of them.
+
+        >>> from everlog import Database
+        >>> db = Database.from_text('''.decl edge(x:number, y:number)
+        ...   edge(1, 2).  edge(1, 3).  edge(4, 4).''')
+        >>> db.facts("edge(1, _)"), db.facts("edge(x, x)"), db.facts("edge($a, _)", a=4)
+        ([(1, 2), (1, 3)], [(4, 4)], [(4, 4)])
+
+        An index finds constants; a variable that occurs twice means equal values; `_` and other
+        variables match any value.
+        """
+        return self._queries.ask(text, given(parameters), whole=True)
 
     def view(self, relation: str) -> list[Row]:
         """All facts of a relation, as a sorted copy, which does not follow later steps."""

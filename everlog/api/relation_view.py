@@ -75,7 +75,7 @@ class RelationView(Tabular):
 
     def facts(self) -> Result:
         """All facts of the current state, as a lazy result."""
-        return self._database.query(f"{self.name}({', '.join('_' for _ in self._columns())})")
+        return self._database.facts(f"{self.name}({', '.join('_' for _ in self._columns())})")
 
     def __iter__(self) -> Iterator[Row]:
         """Iterate lazily, in no particular order; see `Result` for steps in between."""

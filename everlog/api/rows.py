@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from everlog.api.dataframes import Tabular
+from everlog.api.named_rows import is_record, row_of, rows_of
 from everlog.api.parameters import Given
-from everlog.api.records import is_record, row_of, rows_of
 from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.program.executor import Update
 from everlog.core.program.fact_rows import FactError, checked_row, declared, fact_rows, shown

@@ -94,6 +94,13 @@ class SharedDatabase:
         """As `Database.query`, as a list."""
         return self.answers(text, **parameters)[1]
 
+    def facts(self, text: str, /, **parameters: object) -> list[Row]:
+        """As `Database.facts`, as a list."""
+        with self._lock:
+            found = self._database.facts(text, **parameters)
+            columns, rows = found._relation.columns, list(found)
+        return sorted_rows(Relation("", columns), rows)
+
     def answers(self, text: str, /, **parameters: object) -> tuple[tuple[Column, ...], list[Row]]:
         """The columns of a query and its answers, sorted."""
         with self._lock:

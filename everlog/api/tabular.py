@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from everlog.api.foreign_tables import BYTES, FLOAT, INTEGER, OBJECT, TEXT, ForeignColumn, columns_of
 from everlog.core.program import Kind, Relation, Row
 from everlog.core.program.fact_rows import (
     FactError,
@@ -25,6 +24,7 @@ from everlog.core.program.fact_rows import (
     shown,
 )
 from everlog.core.program.values import decoded
+from everlog.tables.foreign_tables import BYTES, FLOAT, INTEGER, OBJECT, TEXT, ForeignColumn, columns_of
 
 _FITTING = {
     Kind.NUMBER: {INTEGER, OBJECT},

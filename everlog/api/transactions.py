@@ -327,19 +327,19 @@ class Transaction(Collecting):
 
     def delete(self, relation: str, rows: object = None, /, **columns: object) -> None:
         """As `Database.delete`, at its end; patterns match what the transaction has so far."""
-        from everlog.api.patterns import deletes
+        from everlog.api.matching import deletes
 
         self.collect(deletes(self._writer, relation, rows, columns)[0])
 
     def update(self, relation: str, values: Mapping[str, object], /, **columns: object) -> None:
         """As `Database.update`, at the end of the transaction."""
-        from everlog.api.patterns import sets
+        from everlog.api.matching import sets
 
         self.collect(sets(self._writer, relation, values, columns)[0])
 
     def upsert(self, relation: str, rows: object, *, key: str | Iterable[str] | None = None) -> None:
         """As `Database.upsert`, at the end of the transaction."""
-        from everlog.api.patterns import upserts
+        from everlog.api.matching import upserts
 
         self.collect(upserts(self._writer, relation, rows, key))
 

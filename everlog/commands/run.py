@@ -36,7 +36,7 @@ from everlog.commands.on_spark import (
 )
 from everlog.commands.strategy_option import add_strategy_argument, strategies_of
 from everlog.core.evaluate.seminaive import Progress, evaluate
-from everlog.core.program import Directive, Program, Row
+from everlog.core.program import Directive, Program, Relation, Row
 from everlog.core.program.dependencies import needed_part
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
@@ -330,8 +330,25 @@ def _write_outputs(
             meter.writing(directive.relation, number, len(program.outputs))
         placed = to_screen(directive) if arguments.output_dir == "-" else directive
         relation = program.relations[directive.relation]
+        if placed is not directive and sys.stdout.isatty() and directive.params.keys() <= {"IO"}:
+            _show_table(relation, result.rows(directive.relation))
+            continue
         directory = Path("." if arguments.output_dir == "-" else arguments.output_dir)
         write_facts(relation, result.rows(directive.relation), placed.params, directory, sys.stdout)
+
+
+def _show_table(relation: Relation, rows: Iterable[Row]) -> None:
+    """Print a relation on a terminal, as the prompt does: all of its rows."""
+    from everlog.repl.loop import wants_colour
+    from everlog.repl.modes import show_rows
+    from everlog.repl.screen import Screen
+    from everlog.repl.settings import Settings
+
+    settings = Settings(terminal=True, colour=wants_colour())
+    settings.maxrows, settings.pager = None, False
+    screen = Screen(settings, terminal=True)
+    screen.line(relation.name, "head")
+    show_rows(screen, relation, rows, ordered=True)
 
 
 def to_screen(directive: Directive) -> Directive:

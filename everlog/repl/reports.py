@@ -6,6 +6,7 @@ relations are watched, only their changes are printed, and the others are counte
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import nsmallest
 from typing import TYPE_CHECKING, TypeAlias
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 Watched: TypeAlias = "Mapping[str, Pattern]"  # text of a pattern → the pattern
 NONE = "0 changed"
+MANY = 100  # changes that begin with a summary
 
 
 def size_of(changes: Changes) -> int:
@@ -37,12 +39,32 @@ def print_changes(screen: Screen, changes: Changes, watched: Watched | None = No
     most = None if whole else screen.settings.maxrows
     parts = _parts(changes, watched)
     total = sum(len(rows) for _, rows, _ in parts)
+    if total >= MANY:
+        for line in summary(parts):
+            screen.note(line)
     screen.lines(_lines(screen, parts, most), paged=True, ready=screen.seen)
     if most is not None and total > most:
         screen.note(f"… and {total - most} more: .changes prints them all")
     others = size_of(changes) - total
     if others:
         screen.note(f"({number_of(others, 'change')} not watched)")
+
+
+def summary(parts: Iterable[tuple[Relation, list[Row], str]]) -> Iterator[str]:
+    """How many facts each relation lost and gained, one line per relation.
+
+    >>> from everlog.core.program import Relation
+    >>> p, q = Relation("p", ()), Relation("q", ())
+    >>> list(summary([(p, [()] * 3, "-"), (q, [()], "+"), (p, [()] * 1200, "+")]))
+    ['p: 1,200 came, 3 went', 'q: 1 came']
+    """
+    numbers: dict[str, dict[str, int]] = {}
+    for relation, rows, mark in parts:
+        numbers.setdefault(relation.name, {})[mark] = len(rows)
+    for name, counted in numbers.items():
+        came, went = counted.get("+"), counted.get("-")
+        said = [f"{came:,} came" if came else "", f"{went:,} went" if went else ""]
+        yield f"{name}: {', '.join(part for part in said if part)}"
 
 
 def lines_of(screen: Screen, changes: Changes) -> Iterator[str]:
@@ -102,6 +124,32 @@ def shown_rule(name: str, text: str) -> str:
 
 
 def cost_lines(database: Database, names: Iterable[str]) -> Iterator[str]:
-    """The class and the cost of each rule, one line per rule."""
+    """The class and the cost of each rule, one line per rule; words before the formula."""
     for name in names:
-        yield f"{name}: {database.cost(name)}"
+        yield f"{name}: {with_words(database.cost(name))}"
+
+
+_FORMULA = re.compile(r"costs ([OÕ]\(([^()]*)\))")
+_WORDS = {
+    "1": "constant time",
+    "D^1/2": "about the square root of the data",
+    "N^1/2": "about the square root of the data",
+    "D": "time proportional to the data",
+    "N": "time proportional to the data",
+}
+
+
+def with_words(cost: str) -> str:
+    """A cost with its formula in words.
+
+    >>> with_words("no join; one update costs O(1)")
+    'no join; one update takes constant time, O(1)'
+    >>> with_words("cyclic; one update costs O(D^3/2) amortized (auto)")
+    'cyclic; one update takes the data to the power 3/2, O(D^3/2) amortized (auto)'
+    """
+
+    def said(found: re.Match[str]) -> str:
+        words = _WORDS.get(found[2]) or f"the data to the power {found[2].partition('^')[2] or found[2]}"
+        return f"takes {words}, {found[1]}"
+
+    return _FORMULA.sub(said, cost)

@@ -226,10 +226,11 @@ def _is_known(problem: Exception) -> bool:
     """Whether a user's mistake can cause this error."""
     from everlog.api.lifecycle import NestedWrite
     from everlog.core.program.values import EvaluationError
+    from everlog.extras import MissingPackage
     from everlog.files.text_values import FactsError
     from everlog.functors import FunctorError
     from everlog.store.errors import StoreError
 
-    known = (EvaluationError, FactsError, FunctorError, NestedWrite, StoreError, OSError)
+    known = (EvaluationError, FactsError, MissingPackage, FunctorError, NestedWrite, StoreError, OSError)
     ours = isinstance(problem, ValueError) and type(problem).__module__.startswith("everlog.")
     return ours or isinstance(problem, known)

@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from everlog.api.database import Database
+from everlog.api.matching import is_pattern, matching, nothing_matches, pattern_in_text
 from everlog.api.parameters import Given
-from everlog.api.patterns import is_pattern, matching, nothing_matches, pattern_in_text
 from everlog.api.rows import line_update
 from everlog.core.program import Column, Kind, Relation
 from everlog.core.program.executor import Update
@@ -227,7 +227,7 @@ def ask(session: Session, query: ParsedQuery) -> None:
     """Answer a query: the values of its variables, or whether it holds if it has none."""
     note_state(session)
     given = Given(parameters_for(session, query.parameters))
-    found = session.db._queries.ask(query, given, bindings=True)
+    found = session.db._queries.ask(query, given)
     if not found.columns:
         words = ("true", "false") if session.settings.mode == "json" else ("yes", "no")
         session.screen.line(words[0] if found else words[1])

@@ -167,7 +167,7 @@ def test_a_notebook_runs(executed: list[Any]) -> None:
         executed
     )
     _, asked_line, asked_cell, no_variable, counted = asked
-    assert asked_line[0]["data"]["text/plain"] == "[(1, 2), (1, 3), (1, 4), (1, 5)]"
+    assert asked_line[0]["data"]["text/plain"] == "[(2,), (3,), (4,), (5,)]"
     assert eval(asked_cell[0]["data"]["text/plain"]) == [('"x", y) ; secret(y) ; p("x',)]
     assert "the notebook has no variable `nothing`" in no_variable[0]["text"]
     assert counted[0]["data"]["text/plain"] == "[(4,)]"

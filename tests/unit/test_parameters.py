@@ -45,8 +45,8 @@ def test_a_value_is_never_read_as_text(db: Database) -> None:
 @pytest.mark.parametrize(
     ("text", "values", "expected"),
     [
-        ("age($who, years)", {"who": "ann"}, [("ann", 40)]),
-        ("age(who, $years)", {"years": 50}, [("bob", 50)]),
+        ("age($who, years)", {"who": "ann"}, [(40,)]),
+        ("age(who, $years)", {"years": 50}, [("bob",)]),
         ("?- age(who, years), years > $least.", {"least": 45}, [("bob", 50)]),
         ("path($from, x), path(x, $to)?", {"from": 1, "to": 4}, [(2,), (3,)]),
         ("path($from, x), path(x, $to), x != $not", {"from": 1, "to": 5, "not": 3}, [(2,), (4,)]),
@@ -55,7 +55,7 @@ def test_a_value_is_never_read_as_text(db: Database) -> None:
         ("n = sum y + $more : { path($from, y) }", {"from": 4, "more": 10}, [(15,)]),
         ("n = count : { path(x, y), m = max z : { path(x, z), z < $z } }", {"z": 4}, [(7,)]),
         ("x = range($low, $high)", {"low": 1, "high": 3}, [(1,), (2,)]),
-        ("edge($x + 1, y)", {"x": 1}, [(2, 3)]),
+        ("edge($x + 1, y)", {"x": 1}, [(3,)]),
         ("edge(x, y), (x = $x ; y = $x)", {"x": 2}, [(1, 2), (2, 3)]),
         ("path($x, y), far(y) ; path(y, $x), far($x)", {"x": 4}, [(1,), (2,), (3,), (5,)]),
         ("age(who, _), match($pattern, who)", {"pattern": "a.*"}, [("ann",)]),
@@ -189,7 +189,7 @@ def test_results_of_one_query_keep_their_own_values(db: Database) -> None:
     atoms = [db.query("path($x, y)", x=x) for x in (4, 3)]
     assert (second.rows(), first.rows()) == ([(2,), (3,), (4,), (5,)], [(4,), (5,)])
     db.insert("edge", (5, 6))
-    assert [result.rows() for result in atoms] == [[(4, 5)], [(3, 4), (3, 5)]]
+    assert [result.rows() for result in atoms] == [[(5,)], [(4,), (5,)]]
 
 
 def test_one_text_may_be_asked_with_values_of_several_types(db: Database) -> None:

@@ -126,10 +126,10 @@ def test_a_query_of_a_notebook_is_parsed_once() -> None:
 def test_one_parsed_query_gives_rows_and_variables() -> None:
     db = Database.from_text(EDGES)
     query = parse_query("edge(x, 3)")
-    rows, values = db._queries.ask(query), db._queries.ask(query, bindings=True)
+    rows, values = db._queries.ask(query, whole=True), db._queries.ask(query)
     assert (rows.columns, rows.rows()) == (("x", "y"), [(2, 3)])
     assert (values.columns, values.rows()) == (("x",), [(2,)])
-    again = db._queries.ask(query)
+    again = db._queries.ask(query, whole=True)
     assert (again.columns, again.rows()) == (("x", "y"), [(2, 3)])
 
 

@@ -183,7 +183,7 @@ def test_several_lines_make_one_statement(terminal: Terminal) -> None:
     terminal.enter("edge(x, y),")
     terminal.wait_for(lambda screen: screen.count("...>") == 2)
     terminal.enter("x < 2.")
-    screen = terminal.wait_for("near#1: no join; one update costs O(1)")
+    screen = terminal.wait_for("near#1: no join; one update takes constant time, O(1)")
     assert "everlog> near(x, y) :-\n    ...> edge(x, y),\n    ...> x < 2.\n" in screen
 
 
@@ -463,3 +463,14 @@ def test_the_timer_does_not_count_the_time_before_a_page(folder: Path) -> None:
         terminal.wait_for(lambda screen: is_ready(screen) and screen.count(" s\n") == 1)
         seconds = re.findall(r"^([0-9.]+) s$", terminal.screen(), re.MULTILINE)
         assert float(seconds[-1]) < 3
+
+
+def test_run_prints_tables_on_a_terminal(folder: Path) -> None:
+    (folder / "out.dl").write_text(PROGRAM + ".output path\n")
+    command = [sys.executable, "-P", "-m", "everlog", "run", "out.dl", "-D-"]
+    kept = {name: os.environ[name] for name in ("PATH", "LC_ALL") if name in os.environ}
+    with Terminal(command, folder, {"LANG": "C.UTF-8", **kept}) as terminal:
+        assert terminal.exit_status() == 0
+        assert framed(terminal.screen()) == [["x", "y"], ["1", "2"], ["1", "3"], ["2", "3"]]
+        assert terminal.screen().startswith("path\n╭")
+        assert terminal.screen().endswith("(3 rows)")

@@ -246,7 +246,7 @@ def test_rules_come_and_go(tmp_path: Path) -> None:
         added = one.post("/rules", {"text": text})
         assert added["rules"] == ["ring#1"]
         assert added["changes"]["ring"]["inserted"] == [[1], [2], [3]]
-        refused(one.client.request("DELETE", "/relations/edge"), 422, "mistakes")
+        refused(one.client.request("DELETE", "/relations/edge"), 422, "bad-rule")
         dropped = right(one.client.delete("/rules/ring%231"))
         assert dropped["changes"]["ring"]["deleted"] == [[1], [2], [3]]
         refused(one.client.delete("/rules/ring%231"), 404, "no-such-rule")
@@ -299,7 +299,7 @@ def test_the_past_of_a_database_in_a_file(tmp_path: Path) -> None:
         assert one.insert("edge", (3, 4))["step"] == 1
         assert one.post("/steps", {"delete": {"edge": [[1, 2]]}})["step"] == 2
         assert one.query("path(1, x)") == []
-        assert one.query("path(1, x)", as_of=1) == [(1, 2), (1, 3), (1, 4)]
+        assert one.query("path(1, x)", as_of=1) == [(2,), (3,), (4,)]
         assert one.get("/relations/path/facts", as_of=0)["total"] == 3
         assert one.get("/relations", as_of=0)["step"] == 0
         assert one.post("/why", {"fact": "path(1, 4)", "as_of": 1})["step"] == 1
@@ -630,7 +630,7 @@ def test_a_service_that_was_killed_goes_on_with_all_that_was_reported(tmp_path: 
         one.process.wait()
     with served(tmp_path, "--db", "kill.db") as one:
         assert one.get("/relations")["step"] == steps[-1] == 10
-        assert (10, 20) in one.query("path(10, x)")
+        assert (20,) in one.query("path(10, x)")
 
 
 def test_the_description_names_every_route_once(service: Served) -> None:

@@ -40,7 +40,7 @@ def closure(more: str = "") -> Database:
 def test_an_auxiliary_relation_is_read_like_any_other() -> None:
     db = closure('.decl last(x:symbol)  last(p) :- path.tree("a", "d", p).')
     assert db.view("path.tree")[:2] == [("a", "b", "a"), ("a", "c", "b")]
-    assert db.query('path.tree("a", y, "b")') == [("a", "c", "b")]
+    assert db.facts('path.tree("a", y, "b")') == [("a", "c", "b")]
     assert db.view("last") == [("c",)]
     changes = db.apply(['-edge("c", "d").', '+edge("b", "d").'])
     assert changes["last"] == {("c",): -1, ("b",): 1}

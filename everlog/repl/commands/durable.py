@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from everlog.core.program.values import integer
+from everlog.repl.open_tables import open_tables
 from everlog.repl.table import CommandError, Words, command
+from everlog.tables.own_files import is_data
 
 if TYPE_CHECKING:
     from everlog.repl.screen import Screen
@@ -26,10 +28,10 @@ READ_ONLY = "read-only"
 
 @command(
     ".open",
-    "[FILE [PROGRAM | read-only]]",
-    "continue with a database in a file",
+    "[FILE [PROGRAM | read-only] | FILE …]",
+    "continue with a database in a file; or add tables of your files as relations",
     THEME,
-    words=(0, 2),
+    words=(0, 100),
     completes=("file",),
 )
 def open_database(session: Session, words: Words) -> None:
@@ -40,7 +42,16 @@ def open_database(session: Session, words: Words) -> None:
     another process writes to it.  What was only in memory is dropped; `.save` keeps it.  If FILE
     cannot be opened, everything stays as it is.  Without FILE, the file is closed, and an empty
     database in memory begins.
+
+    A file of another kind (.csv, .tsv, .jsonl, .parquet, .arrow, .duckdb, or the .sqlite of another
+    program) adds its tables to this database, as relations with inferred columns.
     """
+    if words and all(is_data(Path(word).expanduser()) for word in words):
+        open_tables(session, [Path(word).expanduser() for word in words])
+        return
+    if len(words) > 2:
+        strange = next(word for word in words if not is_data(Path(word).expanduser()))
+        raise CommandError(f"{strange} holds no tables; the others are .csv, .parquet, .sqlite and the like")
     from everlog.repl.open_database import begun, described, open_file, other_program
     from everlog.repl.transactions import refuse_in_transaction
     from everlog.store.durable_database import DurableDatabase

@@ -21,7 +21,9 @@ def is_record(value: object) -> bool:
     (True, False, False)
     """
     if isinstance(value, Mapping):
-        return all(isinstance(part, _SCALARS) or hasattr(part, "__index__") for part in value.values())
+        return bool(value) and all(
+            isinstance(part, _SCALARS) or hasattr(part, "__index__") for part in value.values()
+        )
     return _has_fields(value) and not isinstance(value, type)
 
 
@@ -40,7 +42,7 @@ def row_of(relation: Relation, record: object) -> Row:
     Traceback (most recent call last):
     everlog.core.program.fact_rows.FactError: emp: no column is named `salry`; did you ...
     """
-    values = record if isinstance(record, Mapping) else _fields(record)
+    values = fields_of(record)
     for name in values:
         column_number(relation, name)
     for column in relation.columns:
@@ -49,7 +51,10 @@ def row_of(relation: Relation, record: object) -> Row:
     return checked_row(relation, [values[column.name] for column in relation.columns])
 
 
-def _fields(record: Any) -> dict[str, Any]:
+def fields_of(record: Any) -> Mapping[str, Any]:
+    """The values of a record by name."""
+    if isinstance(record, Mapping):
+        return record
     fields = (
         dataclasses.fields(record)
         if dataclasses.is_dataclass(record)
