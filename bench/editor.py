@@ -83,7 +83,9 @@ def measure(lines: int) -> dict[str, float]:
     out["references"] = milliseconds(lambda _: navigation.references(seen, at, True))
     out["hover"] = milliseconds(lambda _: hover(seen, at), 1)
     out["completion"] = milliseconds(lambda _: completions(seen, at, True))
-    out["costs of a screen"] = milliseconds(lambda _: inlay_hints(seen, memory, line, line + 60, lambda _: None), 1)
+    out["costs of a screen"] = milliseconds(
+        lambda _: inlay_hints(seen, memory, line, line + 60, lambda _: None), 1
+    )
     out["lenses"] = milliseconds(lambda _: code_lenses(seen))
     out["colours"] = milliseconds(lambda _: semantic_tokens(seen))
     return out
