@@ -6,7 +6,8 @@ Each check has its module: components, declarations, scopes, kinds, inlining, st
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -39,9 +40,15 @@ _UNREAD = ("DL00", "DL01", "DL1")  # codes of text that could not be parsed
 class Checked:
     """What is known of a program after its checks, sound or not."""
 
-    program: core.Program | None = None  # None if there are errors
     declared: Declarations | None = None  # None if it was nested too deeply to be checked
     clauses: tuple[FlatClause, ...] = ()  # those that are sound
+    _lowered: Callable[[], core.Program | None] = lambda: None
+
+    @cached_property
+    def program(self) -> core.Program | None:
+        """The program; None if there are errors.  It is made when it is first asked for."""
+        with collector_paused():
+            return self._lowered()
 
     @property
     def scope(self) -> Scope | None:
@@ -59,13 +66,21 @@ def check(program: ast.Program, report: Report) -> core.Program | None:
     return examine(program, report).program
 
 
-def examine(program: ast.Program, report: Report) -> Checked:
-    """Like `check`, with everything that the checker found."""
+def examine(program: ast.Program, report: Report, lazy: bool = False) -> Checked:
+    """Like `check`, with everything that the checker found.
+
+    If it is `lazy`, a program is made when it is first asked for, unless that may find errors.
+    """
     with collector_paused(), deep_nesting(report):
         restart_fresh_names()
         checker = _Checker(flatten(program, report), report)
-        checked = checker.run()
-        return Checked(checked, checker.declared, tuple(checker.flat))
+        directives = checker.run()
+        if any(not d.warning for d in report.items):
+            return Checked(checker.declared, tuple(checker.flat))
+        checked = Checked(checker.declared, tuple(checker.flat), lambda: checker.lowered(directives))
+        if not lazy or checker.lowering_may_report:
+            checked.program  # noqa: B018  # its errors belong to the report
+        return checked
     return Checked()
 
 
@@ -149,7 +164,8 @@ class _Checker:
         self.defined: set[str] = set()
         self.origins: dict[tuple[int, int], core.Origin] = {}
 
-    def run(self) -> core.Program | None:
+    def run(self) -> Directives:
+        """Check everything; only `lowered` may find more, if `lowering_may_report`."""
         syntax_errors = any(d.code.startswith(_UNREAD) for d in self.report.items)
         known = len(self.report.items)
         for statement in self.statements:
@@ -165,9 +181,13 @@ class _Checker:
         check_strata(self.flat, self.declared, self.report)
         if syntax_errors:  # a statement that could not be parsed may declare what seems to be missing
             self.report.items[known:] = [d for d in self.report.items[known:] if d.code != "DL050"]
-        if any(not d.warning for d in self.report.items):
-            return None
-        return self._lowered(directives)
+        return directives
+
+    @property
+    def lowering_may_report(self) -> bool:
+        """Whether `lowered` can find errors: it inlines relations, and asks if strategies serve."""
+        asked = any(getattr(flat.origin, "strategy", None) is not None for flat in self.flat)
+        return asked or any(signature.inline for signature in self.declared.relations.values())
 
     # ── facts ────────────────────────────────────────────────────────────────────────────────
 
@@ -226,7 +246,7 @@ class _Checker:
                 message = f"relation `{name}` has no rules, no facts and no `.input`: it is empty"
                 self.report.warn("DL060", message, signature.node)
 
-    def _lowered(self, directives: Directives) -> core.Program | None:
+    def lowered(self, directives: Directives) -> core.Program | None:
         expanded = expand(self.flat, self.declared, self.report)
         quiet = Report(self.report.source)
         counting = may_count(self.report)

@@ -185,7 +185,7 @@ def analyse(
     tokens: list[Lexeme] = []
     with collector_paused():
         tree = parse(source, report, tokens)
-        checked = examine(tree, report)
+        checked = examine(tree, report, lazy=True)
     return Analysis(file, source, report, tokens, tree, checked, lines_of, time.perf_counter() - start)
 
 

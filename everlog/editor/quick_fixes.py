@@ -1,13 +1,12 @@
 """Code actions: what the hint of a diagnostic says, done.
 
 A fix is a list of edits of the program's text.  Each hint that can be followed by rote has an entry
-in `_FIXES`; the others stay advice.
+in `_FIXES`, and so has a message that needs no hint; the others stay advice.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
 from attrs import frozen
@@ -43,7 +42,7 @@ def code_actions(
     """The fixes of all diagnostics that meet a range."""
     out = []
     for item in view.analysis.report.sorted():
-        here = view.range_here(item.pos, item.end) if item.hint and item.pos >= 0 else None
+        here = view.range_here(item.pos, item.end) if item.pos >= 0 else None
         if here is None or here.start > span.end or here.end < span.start:
             continue
         for fix in fixes(view.analysis, item):
@@ -61,7 +60,7 @@ def code_actions(
 def fixes(analysis: Analysis, item: Diagnostic) -> Iterator[Fix]:
     """What would follow the hint of a diagnostic."""
     for pattern, make in _FIXES:
-        found = pattern.match(item.hint)
+        found = pattern.match(item.hint or item.message)
         if found is not None:
             yield from make(analysis, item, found)
 
@@ -128,10 +127,7 @@ def _separate_directive(analysis: Analysis, item: Diagnostic, found: re.Match[st
 
 
 def _end_clause(analysis: Analysis, item: Diagnostic, _: re.Match[str]) -> Iterator[Fix]:
-    at = bisect_left(analysis.tokens, item.pos, key=lambda token: token.pos) - 1
-    if at >= 0:
-        end = analysis.tokens[at].end
-        yield Fix("End the clause with `.`", [Edit(end, end, ".")])
+    yield Fix("End the statement with `.`", [Edit(item.pos, item.pos, ".")])
 
 
 def _close(analysis: Analysis, item: Diagnostic, found: re.Match[str]) -> Iterator[Fix]:
@@ -169,7 +165,7 @@ _FIXES: list[tuple[re.Pattern[str], _Make]] = [
     (re.compile(r"write (\.limitsize .*)"), _write),
     (re.compile(r"convert it with (as\(.*\))$"), _write),
     (re.compile(r"write (\.(?:input|output|printsize) .*)"), _separate_directive),
-    (re.compile(r"end the clause before it"), _end_clause),
+    (re.compile(r"missing `\.` at the end"), _end_clause),
     (re.compile(r'close it with `("|\*/)`'), _close),
     (re.compile(r"a parenthesis is still open"), _close_parenthesis),
     (re.compile(r"declare it `(btree_delete)`"), _qualify),

@@ -426,7 +426,7 @@ FIXES = [
     (ROADS + "far(a, \"x\") :- road(a, _).\n", "Declare `far`", ROADS + ".decl far(a:number, x2:symbol)\nfar(a, \"x\") :- road(a, _).\n"),
     (".decl p(x: symbol)\np(ab).\n", 'Change to `"ab"`', '.decl p(x: symbol)\np("ab").\n'),
     (".decl p(x: number) input\n", "Write `.input p`", ".decl p(x: number)\n.input p\n"),
-    (".decl p(x: number)\np(1)\n.output p\n", "End the clause with `.`", ".decl p(x: number)\np(1).\n.output p\n"),
+    (".decl p(x: number)\np(1)\n.output p\n", "End the statement with `.`", ".decl p(x: number)\np(1).\n.output p\n"),
     ('.decl p(x: symbol)\np("a\n', 'Close it with `"`', '.decl p(x: symbol)\np("a"\n'),
     (".decl p(x: number)\np(1).\n/* never closed\n", "Close it with `*/`", ".decl p(x: number)\np(1).\n/* never closed*/\n"),
     (".decl p(x: number)\np((1.\n", "Close the parenthesis", None),
