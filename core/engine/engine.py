@@ -139,6 +139,8 @@ class Engine:
         self._asked = dict(strategies or {})
         self._steps = 0
         self.moved: dict[str, Move] = {}  # rules that moved, with their last move
+        self.anew: dict[str, tuple[int, int]] = {}  # unit → steps in which it gave up following, the last one
+        self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its witnesses, seconds
         self._network = Network(make_plan(program, self._asked), program.relations)
         self._base_facts = 0
         self._know(program)
@@ -388,7 +390,7 @@ class Engine:
                 if self.seal is not None:
                     self._have_sealed({name: ([], [row]) if insert else ([row], [])})
                 step.undo.clear()
-                self._base_facts, guard.committed = number, True
+                self._base_facts, self.anew, guard.committed = number, self._anew_after(step), True
             except BaseException as error:
                 self._take_back(step, error)
                 if isinstance(error, Enough):
@@ -450,13 +452,21 @@ class Engine:
             try:
                 self._give(step, net)
                 step.run()
-                changes, number = self._changes(step), self._base_facts_after(net)
+                changes, number, anew = self._changes(step), self._base_facts_after(net), self._anew_after(step)
                 self._have_sealed(net, changes)
-                self._base_facts, self.guard.committed = number, True  # last: nothing may fail after it
+                # last: nothing may fail after it
+                self._base_facts, self.anew, self.guard.committed = number, anew, True
             except BaseException as error:
                 self._take_back(step, error)
                 raise
         return changes
+
+    def _anew_after(self, step: Step) -> dict[str, tuple[int, int]]:
+        """`anew`, with the units that a step computed anew."""
+        if not step.anew:
+            return self.anew
+        names = [keeper.planned.name for keeper in step.anew]
+        return self.anew | {name: (self.anew.get(name, (0, 0))[0] + 1, self._steps) for name in names}
 
     def _prove_for(self, relation: str, insert: bool) -> None:
         """Make the witnesses that a change of a relation needs, once."""
@@ -468,7 +478,9 @@ class Engine:
         if unproven:
             with collector_paused(), self.guard:
                 for keeper in unproven:
+                    start = perf_counter()
                     keeper.prove(self.guard)
+                    self.proving[keeper.planned.name] = self._steps, perf_counter() - start
 
     def _compute(self, net: Net, everything: bool = False, kept: Mapping[str, Columns] | None = None) -> Changes:
         """A large step: recompute the units that it reaches, or restore them from `kept`."""
@@ -621,7 +633,7 @@ class Engine:
         return planned.strategy, planned.why
 
     def statistics(self) -> Statistics:
-        return statistics_of(self._network, self.moved)
+        return statistics_of(self._network, self.moved, self.computed, self.proving, self.anew)
 
     def state(self) -> Iterator[tuple[str, int, Columns]]:
         """The saved state of units with rules: name, number of facts, columns."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -40,9 +40,38 @@ class RuleStatistics:
 
 
 @frozen
+class UnitStatistics:
+    """What a unit did as a whole.
+
+    `computing` are the seconds of its last computation in a load or a large step, `witnesses` those
+    in which step `witnesses_at` made what deletes need.  In `anew` steps, last in `anew_at`,
+    following the change had cost as much as computing the unit, so it was computed.
+    """
+
+    name: str
+    computing: float
+    witnesses: float = 0.0
+    witnesses_at: int = 0
+    anew: int = 0
+    anew_at: int = 0
+
+    def told(self) -> Iterator[str]:
+        """Sentences about what users would not expect."""
+        if self.witnesses_at:
+            yield f"{self.name}: step {self.witnesses_at} made witnesses for deletes, {self.witnesses:.3f} s"
+        if self.anew:
+            times = f"{self.anew} step{'s' if self.anew > 1 else ''}"
+            yield (
+                f"{self.name}: computed anew in {times}, last in step {self.anew_at}:"
+                " following the change had cost as much"
+            )
+
+
+@frozen
 class Statistics:
     relations: tuple[RelationStatistics, ...]
     rules: tuple[RuleStatistics, ...]
+    units: tuple[UnitStatistics, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{'relation':<24} {'kept by':<12} {'facts':>10} {'bytes':>12} {'seconds':>9}"]
@@ -51,10 +80,18 @@ class Statistics:
         lines.append(f"{'rule':<24} {'kept by':<12} {'runs':>10} {'seconds':>12} {'compiling':>9}")
         for s in self.rules:
             lines.append(f"{s.name:<24} {s.strategy:<12} {s.runs:>10} {s.seconds:>12.3f} {s.compiling:>9.3f}")
+        lines += [line for unit in self.units for line in unit.told()]
         return "\n".join(lines)
 
 
-def statistics_of(network: Network, moved: Mapping[str, object]) -> Statistics:
+def statistics_of(
+    network: Network,
+    moved: Mapping[str, object],
+    computed: Mapping[str, tuple[float, int]],
+    proving: Mapping[str, tuple[int, float]],
+    anew: Mapping[str, tuple[int, int]],
+) -> Statistics:
+    """`computed`, `proving` and `anew` are by unit, as the engine keeps them."""
     store = network.store
     relations = []
     for keeper in network.keepers:
@@ -81,7 +118,15 @@ def statistics_of(network: Network, moved: Mapping[str, object]) -> Statistics:
         for rule in network.plan.program.rules
         if (time := store.times.get(rule.name)) is not None
     ]
-    return Statistics(tuple(relations), tuple(rules))
+    units = []
+    for keeper in network.keepers:
+        name = keeper.planned.name
+        if keeper.planned.unit.rules:
+            step, seconds = proving.get(name, (0, 0.0))
+            units.append(
+                UnitStatistics(name, computed.get(name, (0.0, 0))[0], seconds, step, *anew.get(name, (0, 0)))
+            )
+    return Statistics(tuple(relations), tuple(rules), tuple(units))
 
 
 def _bytes(container: object) -> int:

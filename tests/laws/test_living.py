@@ -88,7 +88,7 @@ def started(text: str, inputs: Any, executor: str) -> Engine:
     return engine
 
 
-@pytest.mark.parametrize("executor", ["follow", "witness"])
+@pytest.mark.parametrize("executor", ["follow", "witness", "hasty"])
 @examples(20)
 @given(any_case, st.randoms(use_true_random=False))
 def test_a_batch_is_its_updates_one_by_one(executor: str, case: Case, random: Random) -> None:
@@ -107,7 +107,7 @@ def test_a_batch_is_its_updates_one_by_one(executor: str, case: Case, random: Ra
         assert_witnessed(single)
 
 
-@pytest.mark.parametrize("executor", ["follow", "mixed", "witness"])
+@pytest.mark.parametrize("executor", ["follow", "mixed", "witness", "hasty"])
 @examples(10)
 @given(any_case)
 def test_what_comes_and_goes_leaves_nothing(executor: str, case: Case) -> None:
@@ -239,7 +239,7 @@ def test_rules_come_and_go(case: Case, data: st.DataObject) -> None:
 # ── reasons ──────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("executor", ["follow", "witness"])
+@pytest.mark.parametrize("executor", ["follow", "witness", "hasty"])
 @examples(12)
 @given(any_case, st.randoms(use_true_random=False))
 def test_every_fact_has_a_valid_proof(executor: str, case: Case, random: Random) -> None:

@@ -12,6 +12,7 @@ from witnesses import assert_witnessed
 from everlog.core.engine import Engine, NoSuchStrategy
 from everlog.core.engine.keepers.counted import CountKeeper
 from everlog.core.engine.keepers.recursive.proofs import ProofsOf
+from everlog.core.engine.keepers.recursive.turn_work import TurnWork
 from everlog.core.evaluate import reference
 from everlog.core.program import Program
 from everlog.core.program.executor import NotABaseRelation, Update
@@ -389,3 +390,24 @@ def test_witnesses_do_not_count_as_facts_that_a_step_derives() -> None:
     engine.update("parent", (39, 19), insert=False)
     assert engine.size("same") > 30
     assert_witnessed(engine)
+
+
+def test_a_turn_that_costs_as_much_as_a_computation_gives_up_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The edge that goes carries witnesses, but no pair goes: there is another way around."""
+    monkeypatch.setattr(TurnWork, "least", -(10**9))
+    around = [(n, (n + 1) % 12) for n in range(12)]
+    text = (
+        ".decl e(x:number, y:number) .decl p(x:number, y:number) p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
+    )
+    engine = Engine(compile_text(text), strategies={"p": "witness"}, large=10**9)
+    engine.apply(edges(*around, *((b, a) for a, b in around)))
+    (unit,) = engine.statistics().units
+    assert (unit.anew, unit.witnesses_at, list(unit.told())) == (0, 0, [])
+    assert engine.update("e", (3, 4), insert=False) == {"e": {(3, 4): -1}}
+    assert_current(engine)
+    (unit,) = engine.statistics().units
+    assert (unit.anew, unit.anew_at, unit.witnesses_at) == (1, 2, 2)
+    assert any("p: computed anew in 1 step, last in step 2" in line for line in unit.told())
+    assert engine.update("e", (7, 6), insert=False)["e"] == {(7, 6): -1}
+    assert engine.anew["p"] == (2, 3)
+    assert_current(engine)

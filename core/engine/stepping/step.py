@@ -50,19 +50,21 @@ _NO_READERS = Readers()
 class Step:
     """Invariant: running `undo` from end to beginning restores the state before."""
 
-    __slots__ = ("changes", "guard", "keepers", "queue", "readers", "store", "undo")
+    __slots__ = ("anew", "changes", "guard", "keepers", "queue", "readers", "store", "undo")
 
     def __init__(self, store: Store, keepers: Sequence[Keeper], readers: dict[str, Readers], guard: Guard) -> None:
         self.store, self.keepers, self.readers, self.guard = store, keepers, readers, guard
         self.queue: list[int] = []
         self.undo: list[tuple[Callable[..., object], tuple[object, ...]]] = []
         self.changes: dict[str, tuple[Facts, Facts]] = {}  # relation → facts that went, that came
+        self.anew: list[Keeper] = []  # those that gave up following the change
 
     def again(self) -> None:
         """Begin another step."""
         self.undo.clear()
         self.queue.clear()
         self.changes = {}
+        self.anew = []
 
     def wake(self, keeper: Keeper) -> None:
         """Queue the keeper for a turn."""
@@ -124,7 +126,11 @@ class Step:
         for keeper in self.keepers:
             keeper.waiting = False
             keeper.forget()
-        while self.undo:
+        self.undo_until(0)
+
+    def undo_until(self, mark: int) -> None:
+        """Undo what was recorded since `undo` had this length."""
+        while len(self.undo) > mark:
             function, arguments = self.undo[-1]
             function(*arguments)
             self.undo.pop()

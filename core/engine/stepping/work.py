@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from attrs import define, field
 
@@ -47,10 +47,12 @@ class Enough(Exception):
         self.rule = rule
 
 
-@define
+@define(slots=False)  # another writer stands beside it
 class WorkWriter(LivingWriter):
-    """Adds to `_n` what a rule does, and to `_m` the matches it finds; `_n` and `_m` are locals."""
+    """Adds to a local, `_n`, what a rule does, and to `_m` the matches it finds."""
 
+    done: ClassVar[str] = "_n"  # the local
+    turn: ClassVar[int] = TURN
     work: Counter | None = field(default=None, kw_only=True)
 
     def restricted(self, container: Values, variable: Variable) -> Values:
@@ -77,12 +79,12 @@ class WorkWriter(LivingWriter):
         """Count a set operation: it takes as long as the smallest of its sets is large."""
         if len(sets) == 2:
             one, other = sets
-            self.line(f"_n += _len({one}) if _len({one}) < _len({other}) else _len({other})")
+            self.line(f"{self.done} += _len({one}) if _len({one}) < _len({other}) else _len({other})")
         elif len(sets) == 1:
-            self.line(f"_n += _len({sets[0]})")
+            self.line(f"{self.done} += _len({sets[0]})")
         else:
             self.expressions.scope["_min"] = min
-            self.line(f"_n += _min({', '.join(f'_len({name})' for name in sets)})")
+            self.line(f"{self.done} += _min({', '.join(f'_len({name})' for name in sets)})")
 
     def collect_parts(self) -> None:
         self.lines = self.with_counts(self.lines, first=not self.pending)
@@ -102,11 +104,13 @@ class WorkWriter(LivingWriter):
         for n, line in enumerate(lines):
             counted.append(line)
             if isinstance(line, Loop):
-                counted.append(Line(line.depth + 1, f"_n += {TURN}"))
+                counted.append(Line(line.depth + 1, f"{self.done} += {self.turn}"))
             if n in outer and self.work is not None:
                 self.expressions.scope["_Enough"] = Enough
-                name, rule = self.work_name(), self.expressions.named("rule", self.written.name)
-                counted.append(Line(line.depth + 1, f"if _n > {name}[3]: {name}[0] += _n; raise _Enough({rule})"))
+                name, done = self.work_name(), self.done
+                rule = self.expressions.named("rule", self.written.name)
+                stop = f"{name}[0] += {done}; raise _Enough({rule})"
+                counted.append(Line(line.depth + 1, f"if {done} > {name}[3]: {stop}"))
         return counted
 
     def work_name(self) -> str:

@@ -28,17 +28,20 @@ def timer(session: Session, words: Words) -> None:
 def prof(session: Session, words: Words) -> None:
     """
     The slowest first; with N, only the first N.  Rules that moved to another strategy follow, with
-    when and why.
+    when and why; then units for which a step made witnesses, or that a step computed anew because
+    following the change had cost as much.
     """
     from everlog.repl.modes import table_lines
 
-    rules = sorted(session.db.stats().rules, key=lambda rule: -rule.seconds)
+    stats = session.db.stats()
+    rules = sorted(stats.rules, key=lambda rule: -rule.seconds)
     chosen = rules[: _number(words[0])] if words else rules
     rows = [[r.name, r.strategy, str(r.runs), f"{r.seconds:.3f}", f"{r.compiling:.3f}"] for r in chosen]
     names = ["rule", "kept by", "runs", "seconds", "compiling"]
     lines = table_lines(session.screen, names, rows, [False, False, True, True, True])
     moves = (f"{rule.name} moved {rule.moved}" for rule in chosen if rule.moved)
-    session.screen.lines(chain(lines, moves), paged=True, ready=session.screen.seen)
+    units = (line for unit in stats.units for line in unit.told())
+    session.screen.lines(chain(lines, moves, units), paged=True, ready=session.screen.seen)
 
 
 @command(".mem", "", "memory of the process and of each relation", THEME, words=(0, 0))

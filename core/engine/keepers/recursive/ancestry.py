@@ -27,6 +27,7 @@ class Ancestry:
 
     def __init__(self, rules: Iterable[Rule], numbers: Mapping[str, int], proofs: Mapping[str, Proofs]) -> None:
         self._proofs = proofs
+        self.followed = 0  # witnesses, by the last call of `is_founded`
         self._premises: dict[int, Premises | None] = {}
         linear = True
         for rule in rules:
@@ -38,7 +39,7 @@ class Ancestry:
     def _is_founded_chain(self, row: Row, witness: Witness) -> bool:
         """The same if no rule uses two facts of the unit: a single path, without cycles."""
         proofs, premises_by = self._proofs, self._premises
-        for _ in range(MOST_STEPS):
+        for self.followed in range(MOST_STEPS):
             premises = premises_by[witness[0]] if witness else None
             above = premises(row, witness) if premises is not None else ()
             if not above:
@@ -54,6 +55,7 @@ class Ancestry:
         """Whether a derivation rests on base facts alone, along the present witnesses."""
         seen: set[Fact] = set()
         stack = self._above(row, witness)
+        self.followed = 0
         if stack is None:
             return False
         while stack:
@@ -61,6 +63,7 @@ class Ancestry:
             if fact in seen:
                 continue
             seen.add(fact)
+            self.followed += 1
             kept = self._proofs[fact[0]].get(fact[1])
             above = None if kept is None or len(seen) > MOST_STEPS else self._above(fact[1], kept)
             if above is None:

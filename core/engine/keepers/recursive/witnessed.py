@@ -29,21 +29,24 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from everlog.core import program as p
-from everlog.core.codegen.derivations import (
-    LivingWriter,
-    RestoringWriter,
-    SavingWriter,
-    SuspectWriter,
-    WitnessWriter,
-    hidden_variables,
-)
+from everlog.core.codegen.derivations import hidden_variables
 from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations, table_snapshot, versions
 from everlog.core.engine.keepers.recursive.ancestry import Ancestry
 from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, Proofs, ProofsOf
+from everlog.core.engine.keepers.recursive.turn_work import (
+    FACT,
+    FOLLOWED,
+    RestoringWork,
+    SavingWork,
+    SuspectWork,
+    TurnWork,
+    WitnessWork,
+)
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
+from everlog.core.engine.stepping.work import Enough
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.seminaive import Context
 from everlog.core.program import Atom, Negation, Row, Rule
@@ -93,6 +96,8 @@ class RecursiveKeeper(Keeper):
         self.gains: list[tuple[Task, str, Facts]] = []
         self.brought: dict[str, list[Row]] = {}
         self.proven = False  # whether each fact has its witness
+        self.work = TurnWork()
+        self.too_much = False  # whether losses have cost as much as a computation before the turn
         self.invents = any(p.invents(rule) for rule in planned.unit.rules)
         self._make_tasks()
         self._ancestry = Ancestry(planned.unit.rules, store.numbers, self.proofs)
@@ -100,6 +105,7 @@ class RecursiveKeeper(Keeper):
     def _make_tasks(self) -> None:
         """Make tasks: whole rules, and each rule from each of its atoms of this unit."""
         store, own = self.store, frozenset(self.relations)
+        forward, backward = self.work.mode(WitnessWork), self.work.mode(SuspectWork)
         self._outside: list[Task] = []
         self._whole: list[Task] = []
         self._forward: dict[str, list[Task]] = {name: [] for name in own}
@@ -116,11 +122,11 @@ class RecursiveKeeper(Keeper):
             for position, literal in enumerate(rule.body):
                 if isinstance(literal, Atom) and literal.relation in own:
                     inside = True
-                    self._forward[literal.relation].append(Task(store, rule, position, WitnessWriter, own))
-                    self._backward[literal.relation].append(Task(store, rule, position, SuspectWriter, own))
+                    self._forward[literal.relation].append(Task(store, rule, position, forward, own))
+                    self._backward[literal.relation].append(Task(store, rule, position, backward, own))
                     self._save[literal.relation].append(self._saving(rule, position))
             if not inside:
-                self._whole.append(Task(store, rule, None, WitnessWriter))
+                self._whole.append(Task(store, rule, None, forward))
             self._again[head].append(self._restoring(rule))
 
     def _restoring(self, rule: Rule) -> Task:
@@ -131,13 +137,14 @@ class RecursiveKeeper(Keeper):
         body = (asked, *rule.body, *self._not_suspect(rule, None))
         position = None if computes else 0
         sets = rule.head.relation in self.store.grouped  # else many small sets: row by row is faster
-        return Task(self.store, evolve(rule, body=body), position, RestoringWriter, sets=sets)
+        mode = self.work.mode(RestoringWork)
+        return Task(self.store, evolve(rule, body=body), position, mode, sets=sets)
 
     def _saving(self, rule: Rule, position: int) -> Task:
         """The rule from a fact that was just saved, for suspects only."""
         asked = Atom(_SUSPECTS + rule.head.relation, rule.head.args)
         body = (*rule.body, asked, *self._not_suspect(rule, position))
-        return Task(self.store, evolve(rule, body=body), position, SavingWriter)
+        return Task(self.store, evolve(rule, body=body), position, self.work.mode(SavingWork))
 
     def _not_suspect(self, rule: Rule, position: int | None) -> list[Negation]:
         """Tests that the facts of this unit which a rule reads are not suspects."""
@@ -158,7 +165,7 @@ class RecursiveKeeper(Keeper):
     # ── hearing of changes ───────────────────────────────────────────────────────────────────
 
     def listen(self, readers: dict[str, Readers]) -> None:
-        modes: dict[int, type[LivingWriter]] = {1: WitnessWriter, -1: SuspectWriter}
+        modes = {1: self.work.mode(WitnessWork), -1: self.work.mode(SuspectWork)}
         self._outside.clear()
         for rule in self.planned.unit.rules:
             for relation in outside_relations(rule, self.relations):
@@ -180,7 +187,12 @@ class RecursiveKeeper(Keeper):
 
         def listener(step: Step, delta: Facts) -> None:
             assert self.proven, "a loss finds its suspects by witnesses"
-            facts = self._taken(step, head, [(task, delta)])
+            self.work.begin(self)
+            try:
+                facts = self._taken(step, head, [(task, delta)]) if not self.too_much else None
+            except Enough:
+                self.too_much, facts = True, None
+                step.wake(self)
             if facts:
                 self._suspect(head, facts)
                 step.wake(self)
@@ -224,23 +236,47 @@ class RecursiveKeeper(Keeper):
 
     def forget(self) -> None:
         self.suspects, self.gains, self.brought = {}, [], {}
+        self.too_much = False
+        self.work.end()
 
     # ── a turn ───────────────────────────────────────────────────────────────────────────────
 
     def turn(self, step: Step) -> None:
-        suspects, gains, brought = self.suspects, self.gains, self.brought
+        self.work.begin(self)
+        mark = len(step.undo)
+        try:
+            if self.too_much:
+                raise Enough("")
+            lost = self._lost(step, self.suspects) if self.suspects else {}
+            added = self._gained(step) if self.gains or self.brought else {}
+        except Enough:
+            with step.guard.shield:
+                step.undo_until(mark)
+            changes = self._computed_anew(step)
+        else:
+            changes = self._changes(lost, added)
         self.forget()
-        lost = self._lost(step, suspects) if suspects else {}
+        self._tell(step, changes)
+
+    def _gained(self, step: Step) -> dict[str, Facts]:
+        """Add the facts that follow from what came."""
         added: dict[str, Facts] = {}
-        if gains or brought:
-            step.undo.append((self._take_back, (added,)))
-            new: dict[str, Counted] = {}
-            for name, rows in brought.items():
-                self._bring(name, rows, new)
-            for task, head, delta in gains:
-                task(delta, new.setdefault(head, {}))
-            _WitnessRounds(self, step.guard, added).run_from(new)
-        self._tell(step, lost, added)
+        step.undo.append((self._take_back, (added,)))
+        new: dict[str, Counted] = {}
+        for name, rows in self.brought.items():
+            self._bring(name, rows, new)
+        for task, head, delta in self.gains:
+            task(delta, new.setdefault(head, {}))
+        _WitnessRounds(self, step.guard, added).run_from(new)
+        return added
+
+    def _computed_anew(self, step: Step) -> list[tuple[str, Facts, Facts]]:
+        """Compute the unit from the relations that it reads; return its changes."""
+        before = {name: table.facts.copy() for name, table in self.tables.items()}
+        step.undo.append((self.snapshot(), ()))
+        self._derive_with_witnesses(step.guard)
+        step.anew.append(self)
+        return [(name, *self.tables[name].difference(facts)) for name, facts in before.items()]
 
     def _lost(self, step: Step, roots: dict[str, Facts]) -> dict[str, Facts]:
         """Remove the facts that have no derivation left, and save all other suspects."""
@@ -266,8 +302,9 @@ class RecursiveKeeper(Keeper):
         while frontier:
             for name, facts in frontier.items():
                 self._asked[name].merge(facts)
+            before = self._number(frontier)
+            self.work.add(FACT * before)
             if chances:
-                before = self._number(frontier)
                 frontier = self._spared(step, frontier, before)
                 chances -= self._number(frontier) * 2 > before
             runs: dict[str, list[tuple[Task, Facts]]] = {}
@@ -296,7 +333,9 @@ class RecursiveKeeper(Keeper):
             spared = shape.empty()
             step.undo.append((proofs.take, (spared,)))
             for row, witness in proofs.entries(new):
-                if is_founded(row, witness):
+                founded = is_founded(row, witness)
+                self.work.add(FOLLOWED * self._ancestry.followed)
+                if founded:
                     shape.add_row(spared, row)
                     proofs.set(row, witness)
             if spared:
@@ -320,6 +359,7 @@ class RecursiveKeeper(Keeper):
     def _saved(self, step: Step, new: dict[str, Counted]) -> dict[str, Counted]:
         """Give suspects their new witnesses; return the suspects that they save in turn."""
         saved: dict[str, Facts] = {}
+        self.work.add(0)
         for name, witnesses in new.items():
             if witnesses:
                 proofs = self.proofs[name]
@@ -344,15 +384,19 @@ class RecursiveKeeper(Keeper):
             if not shape.has_row(facts, row):
                 self.proofs[name].bring(out, row, GIVEN)
 
-    def _tell(self, step: Step, suspects: dict[str, Facts], added: dict[str, Facts]) -> None:
+    def _changes(self, suspects: dict[str, Facts], added: dict[str, Facts]) -> list[tuple[str, Facts, Facts]]:
+        """The net change of each relation."""
         changes: list[tuple[str, Facts, Facts]] = []
         for name in self.relations:
             shape = self.shapes[name]
             lost, came = suspects.get(name), added.get(name)
             gone = shape.minus(lost, self.tables[name].facts) if lost else shape.empty()
             new = shape.empty() if not came else shape.minus(came, lost) if lost else came
-            if gone or new:
-                changes.append((name, gone, new))
+            changes.append((name, gone, new))
+        return changes
+
+    def _tell(self, step: Step, changes: list[tuple[str, Facts, Facts]]) -> None:
+        changes = [change for change in changes if change[1] or change[2]]
         if self.exact and changes:
             with step.guard.shield:  # back to the earlier state for a while: some reader needs it
                 for name, gone, new in changes:
@@ -395,6 +439,7 @@ class RecursiveKeeper(Keeper):
 
     def _derive_with_witnesses(self, guard: Guard) -> None:
         """Derive the unit with witnesses; the caller knows how to undo it."""
+        self.work.unlimited()
         for name in self.relations:
             self.tables[name].clear()
             self.proofs[name].data.clear()
@@ -405,6 +450,7 @@ class RecursiveKeeper(Keeper):
         for task in self._whole:
             task(None, new.setdefault(task.rule.head.relation, {}))
         _WitnessRounds(self, guard, None).run_from(new)
+        self.work.computed(sum(map(len, self.tables.values())))
         self.proven = True
 
     def prove(self, guard: Guard) -> None:
@@ -414,6 +460,7 @@ class RecursiveKeeper(Keeper):
         twin._derive_with_witnesses(guard)
         for name in self.relations:
             self.proofs[name].data.update(twin.proofs[name].data)
+        self.work.per_fact = twin.work.per_fact
         self.proven = True
 
     def state(self) -> Columns:
@@ -484,6 +531,7 @@ class _WitnessRounds(Rounds):
             if witnesses:
                 shape, proofs = self.shapes[name], self.keeper.proofs[name]
                 delta[name] = facts = proofs.facts(witnesses)
+                self.keeper.work.add(FACT * shape.size_of(facts))
                 with self.guard.shield:
                     if self.added is not None:
                         shape.add_facts(self.added.setdefault(name, shape.empty()), facts)
