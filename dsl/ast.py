@@ -143,6 +143,14 @@ class Aggregate(Node):
 
 
 @define(hash=False)
+class HeadAggregate(Node):
+    """`min(d)` as a column of a head: the aggregate of what its rules derive for one group."""
+
+    op: str
+    target: Term | None
+
+
+@define(hash=False)
 class Nonflat(Node):
     """A record, a branch of an algebraic type, or nil; kept to report it at its place."""
 
@@ -164,6 +172,7 @@ Term: TypeAlias = (
     | UserFunctor
     | Cast
     | Aggregate
+    | HeadAggregate
     | Nonflat
 )
 

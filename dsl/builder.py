@@ -206,6 +206,9 @@ class Builder(Transformer[Any, Any]):
             return ast.Aggregate(f"{c[0].value}/{len(targets)}", targets[0], body, pos=c[0].pos, end=end)
         return ast.Aggregate(c[0].value, targets[0] if targets else None, body, pos=c[0].pos, end=end)
 
+    def head_aggregate(self, c: list[Any]) -> ast.HeadAggregate:
+        return ast.HeadAggregate(c[0].value, c[2] if len(c) > 3 else None, pos=c[0].pos, end=c[-1].end)
+
     def nonflat(self, c: list[Any]) -> ast.Nonflat:
         what = {"NIL": "nil", "LBRACKET": "record"}.get(c[0].type, "branch")
         args = next((x for x in c if isinstance(x, list)), [])

@@ -21,9 +21,11 @@ from everlog.dsl.checks.clauses import FlatClause, flat_clauses, restart_fresh_n
 from everlog.dsl.checks.components import flatten
 from everlog.dsl.checks.declarations import Declarations, declarations
 from everlog.dsl.checks.directives import Directives, check_directives
+from everlog.dsl.checks.head_aggregates import Best, settle_aggregates
 from everlog.dsl.checks.inline import expand
 from everlog.dsl.checks.kinds import ClauseKinds
 from everlog.dsl.checks.lower import Lowering
+from everlog.dsl.checks.monotone import check_monotone
 from everlog.dsl.checks.name_checks import check_names, is_ground
 from everlog.dsl.checks.query_check import Scope, scope_of
 from everlog.dsl.checks.scopes import resolve
@@ -161,6 +163,7 @@ class _Checker:
         declare_auxiliaries(statements, self.declared)
         self.facts: dict[str, list[core.Row]] = {}
         self.flat: list[FlatClause] = []
+        self.maps: list[Best] = []
         self.defined: set[str] = set()
         self.origins: dict[tuple[int, int], core.Origin] = {}
 
@@ -179,6 +182,7 @@ class _Checker:
         directives = check_directives(self.declared, self.report)
         self._warn_empty(directives)
         check_strata(self.flat, self.declared, self.report)
+        self._aggregate_heads(directives)
         if syntax_errors:  # a statement that could not be parsed may declare what seems to be missing
             self.report.items[known:] = [d for d in self.report.items[known:] if d.code != "DL050"]
         return directives
@@ -222,6 +226,14 @@ class _Checker:
             if sound:
                 self.flat.append(flat)
 
+    def _aggregate_heads(self, directives: Directives) -> None:
+        """Move the aggregates of heads into bodies, and note the relations that are maps."""
+        given = {*self.facts, *(directive.relation for directive in directives.inputs)}
+        self.flat, new, self.maps = settle_aggregates(self.flat, self.declared, given, self.report)
+        for flat in new:
+            resolve(flat, self.report)
+            ClauseKinds(self.declared, self.report).infer(flat)
+
     def _ground_fact(self, flat: FlatClause) -> None:
         """Store a fact of literals.
 
@@ -254,6 +266,7 @@ class _Checker:
         rules: list[core.Rule] = []
         subsumptions: list[core.Subsumption] = []
         counts: dict[str, int] = {}
+        clauses: dict[str, FlatClause] = {}
         requested: dict[str, ast.Strategy] = {}
         for flat in expanded:
             if inlining and not resolve(flat, self.report):
@@ -269,6 +282,7 @@ class _Checker:
             number = counts[flat.head.name] = counts.get(flat.head.name, 0) + 1
             if not flat.false:
                 rule = Lowering(kinds, counting).rule(flat, f"{flat.head.name}#{number}", origin)
+                clauses[rule.name] = flat
                 strategy = flat.origin.strategy if isinstance(flat.origin, ast.Clause) else None
                 if strategy is not None:
                     requested[rule.name] = strategy
@@ -276,6 +290,7 @@ class _Checker:
                 rules.append(rule)
         if any(not d.warning for d in self.report.items):
             return None
+        subsumptions += [self._map(best, directives) for best in self.maps]
         inlined = {n for n, s in self.declared.relations.items() if s.inline}
         program = core.Program(
             relations={n: self._relation(n, directives) for n in self.declared.relations if n not in inlined},
@@ -289,7 +304,12 @@ class _Checker:
             functors=self.declared.functors,
             pragmas=self.declared.pragmas,
         )
-        return program if self._strategies_serve(program, requested) else None
+        sound = check_monotone(program, self.maps, clauses, self.report)
+        return program if sound and self._strategies_serve(program, requested) else None
+
+    def _map(self, best: Best, directives: Directives) -> core.Subsumption:
+        where = self.report.source.locate(self.declared.relations[best.relation].node.pos)
+        return best.subsumption(self._relation(best.relation, directives), core.Origin("", where.file, where.line))
 
     def _strategies_serve(self, program: core.Program, requested: dict[str, ast.Strategy]) -> bool:
         """Whether each strategy that a rule names exists and can maintain the rule."""

@@ -482,6 +482,33 @@ ENTRIES: tuple[Entry, ...] = (
         "variable of the notebook. A program has no parameters. A query is rejected if a parameter has no value "
         "or a value of another kind than its place, and if a value has no parameter.",
     ),
+    # ── aggregates in heads ──────────────────────────────────────────────────────────────────────
+    Entry(
+        "DL130",
+        "misplaced aggregate of a head",
+        "`min(…)`, `max(…)`, `sum(…)`, `mean(…)` and `count()` with one argument or none are whole columns of a "
+        "rule's head",
+        "In a head, such a column aggregates what the rules of the relation derive, grouped by the other columns. "
+        "In a body, an aggregate has a body of its own: `min x : { … }`. With two arguments or more, `min` and "
+        "`max` are functors.",
+    ),
+    Entry(
+        "DL131",
+        "aggregates that do not fit together",
+        "all rules of a relation aggregate the same columns in the same way",
+        "Such a relation maps its other columns to the aggregates. With a single `min` or `max` it may also have "
+        "facts of its own, which count as candidates; with a sum, a count or a mean it has none.",
+    ),
+    Entry(
+        "DL132",
+        "aggregate that is not monotone in a recursion",
+        "through recursion goes one `min` or `max`, whose value is used only in ways that keep what was derived "
+        "when it improves",
+        "A value may be passed on, added to (`+`), multiplied by what is known not to be negative, combined by "
+        "`min` and `max`, and compared in the direction in which it improves (`d <= 5` for a minimum). Then the "
+        "recursion has one least fixpoint, whatever the order in which facts are derived. Outside the recursion "
+        "the relation is used like any other.",
+    ),
 )
 
 CATALOGUE: dict[str, Entry] = {entry.code: entry for entry in ENTRIES}

@@ -23,7 +23,9 @@ from everlog.dsl.lexer import lex
 from everlog.dsl.source import Source
 
 _Counter: TypeAlias = ast.Counter | ast.IterationCounter
-_Call: TypeAlias = ast.Functor | ast.UserFunctor | ast.Cast | ast.Aggregate | ast.Nonflat | _Counter
+_Call: TypeAlias = (
+    ast.Functor | ast.UserFunctor | ast.Cast | ast.Aggregate | ast.HeadAggregate | ast.Nonflat | _Counter
+)
 
 _PREFIXES = {"neg": "-", "bnot": "bnot ", "lnot": "lnot "}
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
@@ -293,6 +295,8 @@ def _call(term: _Call) -> str:
             name, _, count = op.partition("/")  # for several targets the tree keeps the first and their number
             targets = [] if target is None else [target] * int(count or 1)
             return f"{name} {_terms(targets)} : {{ {_formula(body)} }}"
+        case ast.HeadAggregate(op=op, target=target):
+            return f"{op}({'' if target is None else _term(target)})"
         case ast.Counter():
             return "autoinc()"
         case ast.IterationCounter():

@@ -35,6 +35,8 @@ def rebuilt(node: Any, go: Callable[[Any], Any]) -> Any:
             return evolve(node, term=go(node.term))
         case ast.Aggregate():
             return evolve(node, target=None if node.target is None else go(node.target), body=go(node.body))
+        case ast.HeadAggregate():
+            return evolve(node, target=None if node.target is None else go(node.target))
         case ast.Clause():
             return evolve(
                 node, heads=[go(h) for h in node.heads], body=None if node.body is None else go(node.body)
@@ -65,6 +67,8 @@ def children(node: Any) -> list[Any]:
             return [term]
         case ast.Aggregate(target=target, body=body):
             return [body] if target is None else [target, body]
+        case ast.HeadAggregate(target=target):
+            return [] if target is None else [target]
         case _:
             return []
 

@@ -7,5 +7,6 @@
 | `rounds` | the loop of rounds, shared with living units |
 | `value_columns` | which column of a binary relation is its value column |
 | `flow`, `ordered` | recursion that needs no rounds, or visits each key once |
+| `best_first` | maps to a least or greatest value, settled in the order of values |
 | `choice_domains`, `subsume`, `counters` | what `choice-domain`, `<=` and `autoinc()` mean |
 """

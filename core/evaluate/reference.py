@@ -38,6 +38,7 @@ from everlog.core.program import (
     Variable,
     Wildcard,
 )
+from everlog.core.program.best_values import check_ordered, only_maps
 from everlog.core.program.bodies import Binding, names, outcomes, schedule, sure_and_open
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.program.functors import BUILTINS, COMPARISONS, as_kind, call_functor, one_nan, range_values
@@ -122,6 +123,10 @@ class NaiveEvaluation:
             self.gone[name] |= dominated(pairs[name])
             self.state[name] -= self.gone[name]
             self.facts[name] = ordered(self.state[name])
+        maps = only_maps(self.program, unit) if unit.subsumptions else ""
+        for known in maps.values() if isinstance(maps, dict) else ():
+            for row in self.state[known.relation]:
+                check_ordered(row[known.column], known.relation)
 
     def is_full(self, unit: Unit) -> bool:
         limits = self.program.limits

@@ -20,8 +20,10 @@ from attrs import define
 
 from everlog.core import program as p
 from everlog.core.codegen import Access, Compiled, compile_late, compile_rule
+from everlog.core.codegen.candidates import GreatestWriter, LeastWriter
 from everlog.core.codegen.code_lines import comment
 from everlog.core.codegen.writer import Run
+from everlog.core.evaluate.best_first import Settling, forms_of, offering, only_adds
 from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.flow import flow, flow_steps
@@ -29,14 +31,15 @@ from everlog.core.evaluate.ordered import key_levels, key_steps
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.subsume import dominance_rule, dominated
 from everlog.core.evaluate.value_columns import shapes_of
-from everlog.core.program import Program, Row, Rule
+from everlog.core.program import Program, Row, Rule, Value
+from everlog.core.program.best_values import BestMap, only_maps
 from everlog.core.program.carried import Steps
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import collector_paused
 from everlog.core.runtime.guards import Guard, Limits
 from everlog.core.storage.equivalence import Equivalence
-from everlog.core.storage.shape import Facts, Shape
+from everlog.core.storage.shape import Facts, Key, Shape
 from everlog.core.storage.table_shapes import shape_of
 from everlog.core.storage.table_statistics import Guess, Sampled, Statistics
 from everlog.core.storage.tables import Table, TableOf
@@ -197,6 +200,17 @@ class Context:
         either = _EitherWay(early, self._bound(other), self.index(other.accesses[other.driver]))
         return _Task(rule, atom.relation, either, compiled.only_new and other.only_new)
 
+    def offers(self, rule: Rule, delta: int | None, maps: Mapping[str, BestMap], unit: Unit) -> _Task:
+        """A rule that offers values to a map."""
+        known = maps[rule.head.relation]
+        writer = LeastWriter if known.op == "min" else GreatestWriter
+        statistics, functors = self._statistics(rule, unit), self.program.functors
+        made = offering(rule, known)
+        compiled = compile_rule(made, delta, self.shapes, statistics, functors, writer, sets=False)
+        atom = None if delta is None else rule.body[delta]
+        source = atom.relation if isinstance(atom, p.Atom) else None
+        return _Task(rule, source, self._bound(compiled), only_new=False)
+
     def direct(self, rule: Rule, delta: int, unit: Unit) -> _Task | None:
         """A rule that runs key by key and adds to its relation; None if it cannot."""
         compiled = self.compiled(rule, delta, unit)
@@ -330,7 +344,38 @@ class UnitRun(Rounds):
         delta = {key: facts[key] for key in rest if key in facts}
         return {self.name: delta} if delta else {}
 
+    def _settle_maps(self, maps: Mapping[str, BestMap]) -> None:
+        """Settle a unit of maps to a best value in the order of their values."""
+        forms = forms_of(self.context.program, maps, self.shapes)
+        forward: dict[str, list[tuple[str, _Task]]] = {name: [] for name in maps}
+        whole: list[_Task] = []
+        for rule in self.unit.rules:
+            positions = self.unit.positions(rule)
+            task = self.context.offers(rule, positions[0] if positions else None, maps, self.unit)
+            if task.source is None:
+                whole.append(task)
+            else:
+                forward[task.source].append((rule.head.relation, task))
+        settling = Settling(self.name, forms, forward, self.context.guard, only_adds(self.unit, maps))
+        for name, form in forms.items():
+            for row in self.tables[name].rows():
+                settling.offer(name, form.key(row), row[form.column])
+        for task in whole:
+            found: dict[Key, Value] = {}
+            task(None, found)
+            for key, value in found.items():
+                settling.offer(task.rule.head.relation, key, value)
+        settling.run()
+        for name, form in forms.items():
+            self.tables[name].replace(form.shape.facts_of(form.rows(settling.best[name])))
+            if self.context.progress is not None:
+                self.context.progress(name, 2, len(self.tables[name]))
+
     def run(self) -> None:
+        maps = only_maps(self.context.program, self.unit) if self.dominance else ""
+        if isinstance(maps, dict):
+            self._settle_maps(maps)
+            return
         delta = self._everything()
         if self.dominance:
             self._subsumed(delta)

@@ -8,6 +8,7 @@
 | `bodies` | what a rule body means: which literals are ready, and when a failure counts |
 | `dependencies` | which relation needs which, and the units in order; `strong` finds components |
 | `carried` | columns that recursive rules carry along, and the steps of their other columns |
+| `best_values` | relations that are maps to a least or greatest value; which uses are monotone |
 | `order` | the order of rows and values |
 | `fact_rows` | rows from outside, checked against a relation |
 | `executor` | the protocol of everything that runs a program |

@@ -51,10 +51,19 @@ Literal: TypeAlias = ast.Atom | ast.Not | ast.Constraint | Hoisted
 
 
 @define(hash=False)
+class Aggregated:
+    """A head with aggregates and one conjunction of its body, as written."""
+
+    head: ast.Atom
+    body: list[ast.Formula]
+
+
+@define(hash=False)
 class FlatClause:
     """One head and a list of literals.
 
-    `kinds` are filled in by `dsl.checks.kinds`.
+    `kinds` are filled in by `dsl.checks.kinds`.  If the head has aggregates, `aggregated` keeps it,
+    and `head` has the values that are aggregated in their place.
     """
 
     head: ast.Atom
@@ -63,6 +72,7 @@ class FlatClause:
     false: bool = False
     dominating: ast.Atom | None = None
     kinds: Any = None
+    aggregated: Aggregated | None = None
 
 
 _fresh = [count(1)]
@@ -82,14 +92,14 @@ def flat_clauses(clause: ast.Clause | ast.Subsumption, report: Report) -> list[F
     """The clauses of a rule: every head with every alternative of the body."""
     if isinstance(clause, ast.Subsumption):
         bodies = alternatives(clause.body, report, clause)
-        return [_flat(clause.dominated, body, clause, clause.dominating) for body in bodies]
+        return [flat_clause(clause.dominated, body, clause, clause.dominating) for body in bodies]
     if clause.body is None:
-        return [_flat(clause.heads[0], [], clause)]
+        return [flat_clause(clause.heads[0], [], clause)]
     bodies = alternatives(clause.body, report, clause)
-    return [_flat(head, body, clause) for head in clause.heads for body in bodies]
+    return [flat_clause(head, body, clause) for head in clause.heads for body in bodies]
 
 
-def _flat(
+def flat_clause(
     head: ast.Atom,
     body: list[ast.Formula],
     clause: ast.Clause | ast.Subsumption,
@@ -97,6 +107,10 @@ def _flat(
 ) -> FlatClause:
     literals: list[Literal] = []
     false = False
+    aggregated = None
+    if any(isinstance(arg, ast.HeadAggregate) for arg in head.args):
+        aggregated = Aggregated(head, body)
+        head = evolve(head, args=[_candidate(arg) for arg in head.args])
     new_head = _hoist_atom(head, literals)
     if dominating is not None:
         dominating = _hoist_atom(dominating, literals)
@@ -105,7 +119,18 @@ def _flat(
             false = false or not formula.value
         else:
             literals.append(_hoist(formula, literals))
-    return FlatClause(new_head, literals, clause, false, dominating)
+    return FlatClause(new_head, literals, clause, false, dominating, aggregated=aggregated)
+
+
+def _candidate(arg: ast.Term) -> ast.Term:
+    """The value that one derivation contributes to a column of the head."""
+    if not isinstance(arg, ast.HeadAggregate):
+        return arg
+    if arg.target is None:
+        return ast.Number("1", arg.pos, arg.end)
+    if arg.op == "mean":
+        return ast.Functor("to_float", [arg.target], pos=arg.pos, end=arg.end)
+    return arg.target
 
 
 # ── disjunctive normal form ──────────────────────────────────────────────────────────────────

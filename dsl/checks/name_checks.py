@@ -85,6 +85,8 @@ class _Walk:
             if arg.__class__ is ast.Name:
                 self.counts[arg.name] = self.counts.get(arg.name, 0) + 1
                 self.last[arg.name] = arg
+            elif head and isinstance(arg, ast.HeadAggregate):
+                self.head_aggregate(arg)
             elif arg.__class__ is not ast.Underscore:
                 self.term(arg)
                 if not head:
@@ -97,6 +99,8 @@ class _Walk:
 
     def fact(self, atom: ast.Atom) -> None:
         for arg in atom.args:
+            if isinstance(arg, ast.HeadAggregate):
+                self.error("DL130", "a fact has nothing to aggregate", arg, hint="write the value itself")
             if not is_ground(ast.Atom("", [arg]), ranges=True) and not self.failed:
                 self.error(
                     "DL053",
@@ -172,6 +176,10 @@ class _Walk:
                 self.term(inner)
             case ast.Aggregate():
                 self.aggregate(term)
+            case ast.HeadAggregate(op=op):
+                form = "count : { … }" if op == "count" else f"{op} x : {{ … }}"
+                message = f"`{op}(…)` aggregates what a rule derives: it is a whole column of a rule's head"
+                self.error("DL130", message, term, hint=f"inside a body or a term write `{form}`")
             case ast.Nonflat(what=what, args=args):
                 hint = "use one column, or one variable, for each part"
                 named = {"nil": "`nil`", "record": "a record", "branch": "a branch of an algebraic type"}[what]
@@ -196,6 +204,14 @@ class _Walk:
             self.error("DL017", f"an aggregate over more than {MAX_ATOMS} atoms", term)
             return
         self.formula(term.body)
+
+    def head_aggregate(self, term: ast.HeadAggregate) -> None:
+        if (term.target is None) != (term.op == "count"):
+            wanted, form = ("nothing", "count()") if term.op == "count" else ("one term", f"{term.op}(x)")
+            self.error("DL057", f"`{term.op}` in a head takes {wanted}, as in `{form}`", term)
+        elif term.target is not None:
+            self.term(term.target)
+            self.no_underscore(term.target, "DL054", "`_` stands in the target of an aggregate")
 
     def no_underscore(self, term: ast.Term, code: str, message: str) -> None:
         match term:

@@ -21,7 +21,7 @@ def check_strata(clauses: list[FlatClause], declared: Declarations, report: Repo
     strict: list[tuple[str, ast.Atom, str]] = []
     for clause in clauses:
         uses = graph[clause.head.name]
-        for atom, use in _uses(clause.body):
+        for atom, use in uses_of(clause.body):
             uses[atom.name] = None
             if use:
                 strict.append((clause.head.name, atom, use))
@@ -42,7 +42,7 @@ def check_strata(clauses: list[FlatClause], declared: Declarations, report: Repo
             )
     for clause, counter in counters:
         head = clause.head.name
-        if any(group[a.name] == group[head] for a, _ in _uses(clause.body)):
+        if any(group[a.name] == group[head] for a, _ in uses_of(clause.body)):
             report.error("DL044", "`autoinc()` stands in a recursive rule", counter)
     for clause in planned:
         _check_plan(clause, group, report)
@@ -53,7 +53,7 @@ def _check_plan(clause: FlatClause, group: dict[str, int], report: Report) -> No
     plan = clause.origin.plan
     assert plan is not None
     own = group[clause.head.name]
-    atoms = [a for a, use in _uses(clause.body) if not use]
+    atoms = [a for a, use in uses_of(clause.body) if not use]
     versions = sum(group[a.name] == own for a in atoms)
     if not versions or clause.dominating is not None:
         return  # Soufflé does not check these either
@@ -71,7 +71,8 @@ def may_count(report: Report) -> bool:
     return "autoinc" in report.source.text or "$" in report.source.text
 
 
-def _uses(body: list[Literal]) -> Iterator[tuple[ast.Atom, str]]:
+def uses_of(body: list[Literal]) -> Iterator[tuple[ast.Atom, str]]:
+    """The atoms of a body, each with the construct that needs it to be complete, if any."""
     for literal in body:
         match literal:
             case ast.Atom():
@@ -79,7 +80,7 @@ def _uses(body: list[Literal]) -> Iterator[tuple[ast.Atom, str]]:
             case ast.Not(formula=ast.Atom() as atom):
                 yield atom, "negation"
             case Hoisted(body=inner):
-                for atom, _ in _uses(inner):
+                for atom, _ in uses_of(inner):
                     yield atom, "aggregation"
             case _:
                 pass

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from everlog.core.engine.keepers.auxiliary import AuxiliaryKeeper
 from everlog.core.engine.keepers.base import BaseKeeper
+from everlog.core.engine.keepers.best import BestKeeper
 from everlog.core.engine.keepers.counted import CountKeeper
 from everlog.core.engine.keepers.flow.flowing import FlowKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper
@@ -24,6 +25,7 @@ KEEPERS: dict[str, type[Keeper]] = {
     plan.GIVEN: BaseKeeper,
     plan.COUNTS: CountKeeper,
     plan.GROUPS: GroupKeeper,
+    plan.BEST: BestKeeper,
     plan.FLOW: FlowKeeper,
     plan.WITNESS: RecursiveKeeper,
     plan.RECOMPUTE: RecomputeKeeper,

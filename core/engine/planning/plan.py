@@ -20,12 +20,14 @@ from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.joins.join_strategies import AUTO, DELTA, JOINS
 from everlog.core.joins.strategy_choice import JoinChoice, choose, growing_relations, refusal_of
 from everlog.core.program import Program
+from everlog.core.program.best_values import best_map, only_maps
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, shape_of
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
 FLOW = "flow"
+BEST = "best"
 RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # with a view at once
@@ -290,18 +292,24 @@ def _planned(
             return asked, "recursive, asked for", list(unit.rules), fit
         asked = ""
     wishes.unkept(unit, program, asked)
+    best = ""
+    if unit.subsumptions and asked != RECOMPUTE:
+        best, special = _best_of(program, unit, special)
     if special:
         return RECOMPUTE, special, list(unit.rules), None
     own = frozenset(unit.relations)
     before = dict(normaliser.relations), list(normaliser.rules), dict(normaliser.groups)
     try:
-        rules = [normaliser.rule(rule, own) for rule in unit.rules]
+        named = [_without_wildcards(rule, own) for rule in unit.rules] if best else unit.rules
+        rules = [normaliser.rule(rule, own) for rule in named]
     except NeedsItself as reason:
         normaliser.relations, normaliser.rules, normaliser.groups = before
         return RECOMPUTE, str(reason), list(unit.rules), None
     if asked == RECOMPUTE:
         normaliser.relations, normaliser.rules, normaliser.groups = before
         return RECOMPUTE, "asked for", list(unit.rules), None
+    if best:
+        return BEST, best, rules, None
     if not unit.recursive:
         rules = [rule if wishes.any_for(rule) else normaliser.existential(rule) for rule in rules]
         return COUNTS, "not recursive", rules, None
@@ -315,6 +323,30 @@ def _planned(
         normaliser.rules += flow.added
         return FLOW, f"recursive, column {flow.value + 1} is carried along", rules, flow
     return asked, "recursive, asked for", rules, None
+
+
+def _best_of(program: Program, unit: Unit, special: str) -> tuple[str, str]:
+    """Why a unit is kept as maps to a best value, and the reason against it: one is empty."""
+    maps = only_maps(program, unit)
+    if isinstance(maps, str):
+        known = best_map(program, unit.subsumptions[0].dominated.relation)
+        return "", special if known is None else f"{special}; {maps}"
+    word = "least" if next(iter(maps.values())).op == "min" else "greatest"
+    return f"a map to the {word} value of its column", ""
+
+
+def _without_wildcards(rule: p.Rule, unit: frozenset[str]) -> p.Rule:
+    """The rule with a variable for each `_` in atoms of the unit, which then need no projection."""
+    body = [
+        p.Atom(
+            x.relation,
+            tuple(p.Variable(f"_@{n}.{m}") if isinstance(a, p.Wildcard) else a for m, a in enumerate(x.args)),
+        )
+        if isinstance(x, p.Atom) and x.relation in unit
+        else x
+        for n, x in enumerate(rule.body)
+    ]
+    return evolve(rule, body=tuple(body))
 
 
 def special_reason(program: Program, unit: Unit) -> str:

@@ -1,0 +1,253 @@
+"""Aggregates in heads: `sales(r, sum(v)) :- sale(_, r, v).`
+
+The columns without an aggregate are the group.  The aggregate runs over the derivations of the
+group: every way to match a body, `_` included, counts once, and each rule of the relation adds its
+own.  Outside recursion this is an aggregate in a body, so nothing later knows of it:
+
+    sales(g, s) :- sale(_, g, _), s = sum v : { sale(i, r, v), g = r }.
+
+Of several rules, sums and counts are added up.  For `min` and `max` each rule gives its best value
+as a candidate, and a subsumption keeps the best of them.  Through recursion every derivation is a
+candidate; `dsl.checks.monotone` makes sure that this has one meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import count
+
+from attrs import define, evolve, frozen
+
+from everlog.core import program as core
+from everlog.core.program.dependencies import components
+from everlog.dsl import ast
+from everlog.dsl.checks.clauses import FlatClause, flat_clause, fresh
+from everlog.dsl.checks.declarations import Declarations
+from everlog.dsl.checks.scopes import renamed
+from everlog.dsl.checks.stratify import uses_of
+from everlog.dsl.diagnostics import Label, Report
+from everlog.dsl.walk import everything_below
+
+BEST = ("min", "max")
+
+
+@frozen
+class Best:
+    """A relation whose facts are the best of its candidates: a map from its other columns."""
+
+    relation: str
+    column: int
+    op: str
+    recursive: bool
+
+    def subsumption(self, relation: core.Relation, origin: core.Origin) -> core.Subsumption:
+        """`dist(x, d) <= dist(x, better) :- better < d.`"""
+        args = [core.Variable(column.name) for column in relation.columns]
+        value, kind = args[self.column], relation.columns[self.column].kind
+        names = {arg.name for arg in args}
+        better = core.Variable(next(f"better{n or ''}" for n in count() if f"better{n or ''}" not in names))
+        others = [better if n == self.column else arg for n, arg in enumerate(args)]
+        worse = core.Comparison("<" if self.op == "min" else ">", better, value, kind)
+        return core.Subsumption(
+            core.Atom(self.relation, tuple(args)), core.Atom(self.relation, tuple(others)), (worse,), origin
+        )
+
+
+def settle_aggregates(
+    clauses: list[FlatClause], declared: Declarations, given: Collection[str], report: Report
+) -> tuple[list[FlatClause], list[FlatClause], list[Best]]:
+    """The clauses without aggregates in heads; those among them that are new; the maps.
+
+    `given` are the relations that have facts of their own.
+    """
+    names = list(dict.fromkeys(c.head.name for c in clauses if c.aggregated is not None))
+    if not names:
+        return clauses, [], []
+    recursive = _recursive(clauses, declared)
+    made: dict[int, FlatClause] = {}
+    maps: list[Best] = []
+    for name in names:
+        facts = name in given or any(c.head.name == name and _is_fact(c) for c in clauses)
+        rules = [c for c in clauses if c.head.name == name and c.dominating is None and not _is_fact(c)]
+        heads = Heads(name, rules, facts, name in recursive, declared, report)
+        if not heads.check():
+            continue
+        best = heads.best()
+        if best is not None:
+            maps.append(best)
+        if not heads.recursive:
+            made |= {id(rule): new for rule, new in zip(rules, heads.rewritten(), strict=True)}
+    return [made.get(id(c), c) for c in clauses], list(made.values()), maps
+
+
+def _is_fact(clause: FlatClause) -> bool:
+    return isinstance(clause.origin, ast.Clause) and clause.origin.body is None
+
+
+def _recursive(clauses: list[FlatClause], declared: Declarations) -> set[str]:
+    """The relations that need themselves."""
+    graph: dict[str, dict[str, None]] = {name: {} for name in declared.relations}
+    for clause in clauses:
+        graph[clause.head.name] |= {atom.name: None for atom, _ in uses_of(clause.body)}
+    groups = components(graph)
+    return {name for group in groups for name in group if len(group) > 1 or name in graph[name]}
+
+
+@define
+class Heads:
+    """The rules of one relation whose heads aggregate."""
+
+    name: str
+    rules: list[FlatClause]
+    facts: bool
+    recursive: bool
+    declared: Declarations
+    report: Report
+
+    @property
+    def ops(self) -> dict[int, str]:
+        """The aggregate of each column that has one."""
+        return _ops(next(rule for rule in self.rules if rule.aggregated is not None))
+
+    # ── what is accepted ─────────────────────────────────────────────────────────────────────
+
+    def check(self) -> bool:
+        """Whether the aggregates of the relation have a meaning together."""
+        before = len(self.report.items)
+        self._same()
+        if len(self.report.items) == before:
+            self._one_map()
+            self._declared()
+        return len(self.report.items) == before
+
+    def _same(self) -> None:
+        """All rules of a relation aggregate the same columns in the same way."""
+        wanted, first = self.ops, next(rule for rule in self.rules if rule.aggregated is not None)
+        for rule in self.rules:
+            if _ops(rule) == wanted:
+                continue
+            columns = self.declared.relations[self.name].attributes
+            listed = ", ".join(f"`{op}({columns[n].name})`" for n, op in wanted.items())
+            label = Label(first.origin.pos, first.origin.end, "as in this one")
+            at = _head_node(rule)
+            message = f"this rule of `{self.name}` does not aggregate as the others do"
+            hint = f"every rule of `{self.name}` has {listed} in its head; a single value is `min(0)` or `sum(1)`"
+            self.report.error("DL131", message, at, label, hint=hint)
+
+    def _one_map(self) -> None:
+        ops, node = self.ops, _head_node(self.rules[0])
+        sums = [op for op in ops.values() if op not in BEST]
+        if self.recursive and (sums or len(ops) > 1):
+            what = f"`{sums[0]}`" if sums else "more than one aggregate"
+            message = f"`{self.name}` depends on itself through {what}"
+            hint = "only one `min` or `max` may go through recursion; aggregate its result in another relation"
+            self.report.error("DL132", message, node, hint=hint)
+        elif self.facts and (sums or len(ops) > 1):
+            message = f"`{self.name}` aggregates what its rules derive, and also has facts of its own"
+            hint = "put the facts into a relation that a rule reads"
+            self.report.error("DL131", message, node, hint=hint)
+        elif len(ops) > 1 and len(self.rules) > 1 and len(sums) < len(ops):
+            message = (
+                f"`{self.name}` has several rules and more than one aggregate, with `min` or `max` among them"
+            )
+            hint = "give the rules a relation of their own, and aggregate that with one rule"
+            self.report.error("DL131", message, node, hint=hint)
+
+    def _declared(self) -> None:
+        signature = self.declared.relations[self.name]
+        wrong: list[str] = [word for word in ("eqrel", "inline", "brie", "btree") if word in signature.qualifiers]
+        if signature.choices:
+            wrong.append("choice-domain")
+        if wrong:
+            message = f"`{self.name}` has an aggregate in its head and is declared `{wrong[0]}`"
+            self.report.error("DL131", message, signature.node, hint=f"declare it without `{wrong[0]}`")
+
+    # ── what it becomes ──────────────────────────────────────────────────────────────────────
+
+    def best(self) -> Best | None:
+        """The map that the relation is, unless one rule in one place decides it."""
+        (column, op), *more = self.ops.items()
+        if more or op not in BEST or not (self.recursive or self.facts or len(self.rules) > 1):
+            return None
+        return Best(self.name, column, op, self.recursive)
+
+    def rewritten(self) -> list[FlatClause]:
+        """A clause for each rule, with the aggregates in its body."""
+        columns = self.declared.relations[self.name].attributes
+        ops = self.ops
+        group = {n: fresh(columns[n].name, self.rules[0].head) for n in range(len(columns)) if n not in ops}
+        inner = [_Derivations(rule, group) for rule in self.rules]
+        out = []
+        for number, rule in enumerate(self.rules):
+            assert rule.aggregated is not None
+            parts = [inner[number]] if set(ops.values()) <= set(BEST) else inner
+            head = rule.aggregated.head
+            args = [
+                group[n] if n in group else _total(ops[n], n, parts, head.args[n]) for n in range(len(columns))
+            ]
+            body = _Derivations(rule, group).formulas
+            out.append(flat_clause(evolve(head, args=args), body, rule.origin))
+            out[-1].false = rule.false
+        return out
+
+
+def _ops(rule: FlatClause) -> dict[int, str]:
+    head = rule.aggregated.head if rule.aggregated is not None else rule.head
+    return {n: arg.op for n, arg in enumerate(head.args) if isinstance(arg, ast.HeadAggregate)}
+
+
+def _head_node(rule: FlatClause) -> ast.Atom:
+    return rule.aggregated.head if rule.aggregated is not None else rule.head
+
+
+class _Derivations:
+    """The derivations of a rule as a conjunction, over names of its own and the group's."""
+
+    def __init__(self, rule: FlatClause, group: dict[int, ast.Name]) -> None:
+        assert rule.aggregated is not None
+        head, body = rule.aggregated.head, rule.aggregated.body
+        own = {
+            node.name: fresh(node.name, node).name
+            for part in (*head.args, *body)
+            for node in everything_below(part)
+            if isinstance(node, ast.Name)
+        }
+        self.args: list[ast.Term] = [renamed(arg, own) for arg in head.args]
+        self.formulas: list[ast.Formula] = [_named(renamed(formula, own)) for formula in body]
+        self.formulas += [
+            ast.Constraint("=", name, self.args[n], pos=head.args[n].pos, end=head.args[n].end)
+            for n, name in group.items()
+        ]
+
+
+def _named(formula: ast.Formula) -> ast.Formula:
+    """A positive atom with a variable for each `_`: every match counts."""
+    if not isinstance(formula, ast.Atom):
+        return formula
+    return evolve(formula, args=[fresh("_", a) if isinstance(a, ast.Underscore) else a for a in formula.args])
+
+
+def _total(op: str, column: int, parts: list[_Derivations], at: ast.Term) -> ast.Term:
+    """The value of an aggregate over the derivations of all rules."""
+    if op != "mean" or len(parts) == 1:
+        return _added([_aggregate(op, column, part, at) for part in parts], at)
+    total = _added([_aggregate("sum", column, part, at, as_float=True) for part in parts], at)
+    number = _added([_aggregate("count", column, part, at) for part in parts], at)
+    floating = ast.Functor("to_float", [number], pos=at.pos, end=at.end)
+    return ast.Functor("/", [total, floating], pos=at.pos, end=at.end)
+
+
+def _aggregate(op: str, column: int, part: _Derivations, at: ast.Term, as_float: bool = False) -> ast.Aggregate:
+    arg = part.args[column]
+    assert isinstance(arg, ast.HeadAggregate)
+    target = None if op == "count" else arg.target
+    if as_float and target is not None:
+        target = ast.Functor("to_float", [target], pos=at.pos, end=at.end)
+    return ast.Aggregate(op, target, ast.And(list(part.formulas)), pos=at.pos, end=at.end)
+
+
+def _added(terms: list[ast.Aggregate], at: ast.Term) -> ast.Term:
+    out: ast.Term = terms[0]
+    for term in terms[1:]:
+        out = ast.Functor("+", [out, term], pos=at.pos, end=at.end)
+    return out
