@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from math import prod
 
 import pytest
 from hypothesis import example, given, settings
@@ -11,10 +12,13 @@ from hypothesis import strategies as st
 from join_cases import Step, cases, states, told
 
 from everlog.core.classify.query import Query
+from everlog.core.joins.bags import BagView
 from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.leapfrog import Bound, leapfrog
 from everlog.core.joins.view import Asked, JoinView, Weighted, joined
 from everlog.core.program import Row
+
+CONSTANT_DELAY = ["view_tree", "calibrated", "generations", "heavy_light"]
 
 
 def served(strategy: str, query: Query) -> bool:
@@ -77,9 +81,38 @@ def test_a_bulk_load_is_the_same_as_single_inserts(strategy: str, case: tuple[Qu
     assert {answer for answer, _ in view.answers()} == expected
 
 
-# ── enumeration ──────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("strategy", CONSTANT_DELAY)
+@settings(max_examples=30)
+@given(case=cases(), numbers=st.lists(st.integers(1, 3), min_size=1))
+def test_bags_count_every_choice_of_rows(
+    strategy: str, case: tuple[Query, list[Step]], numbers: list[int]
+) -> None:
+    """Section 8 of the paper: rows that are there several times."""
+    query, stream = case
+    if not served(strategy, query):
+        return
+    bags = BagView(strategy, query)
+    given: list[Counter[Row]] = [Counter() for _ in query.atoms]
+    total: Counter[Row] = Counter()
+    for step, (atom, row, insert) in enumerate(stream):
+        times = numbers[step % len(numbers)] if insert else -min(2, given[atom][row])
+        given[atom][row] += times
+        for answer, change in bags.change(atom, row, times):
+            total[answer] += change
+        present = [[row for row, number in rows.items() if number] for rows in given]
+        expected = {
+            answer: prod(
+                rows[tuple(answer[query.variables.index(v)] for v in atom.variables)]
+                for rows, atom in zip(given, query.atoms, strict=True)
+            )
+            for answer in joined(query, present)
+        }
+        assert {answer: number for answer, number in total.items() if number} == expected
+        assert dict(bags.answers()) == expected
+        bags.check()
 
-CONSTANT_DELAY = ["view_tree", "calibrated", "generations", "heavy_light"]
+
+# ── enumeration ──────────────────────────────────────────────────────────────────────────────
 
 
 def gaps(view: JoinView, answers: Iterable[Weighted]) -> list[int]:
