@@ -39,6 +39,10 @@ class Code:
         self.depth += 1
         self.loops += 1
 
+    def finish(self, text: str) -> None:
+        """A last line, after all loops."""
+        self.lines.append("    " + text)
+
     def test(self, condition: str) -> None:
         self.line(f"if not ({condition}): {'continue' if self.loops else 'return'}")
 

@@ -8,10 +8,10 @@ one row can have is part of the cost.
 | strategy | exponent of the search | source |
 |---|---|---|
 | `delta` | matches of the longest prefix of any order of the other atoms | each is a loop |
-| `view_tree` | 0 if hierarchical, else that of the whole join | Berkholz et al. 2017; F-IVM |
+| `view_tree` | 0 if hierarchical, else that of the best order | Berkholz et al. 2017; F-IVM |
 | `calibrated` | 1 on a join tree, else w: all support may change | CROWN; Section 5 of the paper |
 | `generations` | ŵ - 1 | Theorem 4.4 of Abo Khamis et al. 2024 |
-| `heavy_light` | 1/2, for the triangle and the 3-path | Kara et al. 2020 |
+| `heavy_light` | that of the splits that are found | Kara et al. 2020 |
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Collection, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from everlog.core.classify.classes import is_acyclic, is_hierarchical
+from everlog.core.classify.classes import is_acyclic
 from everlog.core.classify.covers import agm_exponent, fractional_cover
 from everlog.core.classify.multivariate import multivariate_width
 from everlog.core.classify.query import Query
@@ -34,6 +34,8 @@ from everlog.core.joins.join_strategies import (
     JOINS,
     VIEW_TREE,
 )
+from everlog.core.joins.order_costs import best_order
+from everlog.core.joins.splits import split_exponent
 
 MOST_SUBSETS = 4096
 
@@ -46,9 +48,9 @@ def refuge_of(query: Query) -> str:
     >>> triangle = Query.of("r(a, b)", "s(b, c)", "t(a, c)")
     >>> path = Query.of("r(a)", "s(a, b)", "t(b)")
     >>> refuge_of(triangle), refuge_of(path)
-    ('heavy_light', 'generations')
-    >>> refuge_of(Query.of("r(a, b)", "s(b, c)", "t(c, d)", "u(d, e)", "v(e, f)"))
-    'calibrated'
+    ('heavy_light', 'heavy_light')
+    >>> refuge_of(Query.of("r(a, b)", "s(b, c)", "t(c, d)", "u(d, e)", "v(a, e)"))
+    'generations'
     """
     return next(iter(refuges_of(query)), DELTA)
 
@@ -56,14 +58,11 @@ def refuge_of(query: Query) -> str:
 def refuges_of(query: Query) -> tuple[str, ...]:
     """All views with the smallest exponent: which of them is quicker, the stream decides.
 
-    >>> refuges_of(Query.of("r(a, b)", "s(b, c)", "t(c, d)", "u(d, e)", "v(e, f)"))
-    ('calibrated', 'generations')
+    >>> refuges_of(Query.of("r(a, b)", "s(b, c)", "t(a, c)"))
+    ('heavy_light', 'generations')
     """
-    if not JOINS[HEAVY_LIGHT].refusal(query):
-        return (HEAVY_LIGHT,)
-    views = [CALIBRATED] if is_acyclic(query) and not JOINS[CALIBRATED].refusal(query) else []
-    if not JOINS[GENERATIONS].refusal(query):
-        views.append(GENERATIONS)
+    views = [CALIBRATED] if is_acyclic(query) else []  # of a cyclic query its bags may be large
+    views = [view for view in (HEAVY_LIGHT, *views, GENERATIONS) if not JOINS[view].refusal(query)]
     exponents = {view: search_exponent(view, query) for view in views}
     return tuple(view for view in views if exponents[view] == min(exponents.values()))
 
@@ -93,14 +92,14 @@ def search_exponent(strategy: str, query: Query) -> Fraction:
         strategy = refuge_of(query)
     if strategy == DELTA:
         return Fraction(_delta_exponent(query))
-    if strategy == HEAVY_LIGHT:
-        return Fraction(1, 2)
+    if strategy == HEAVY_LIGHT and (found := split_exponent(query)) is not None:
+        return found
     if strategy == GENERATIONS:
         return multivariate_width(query).value - 1
     if strategy == CALIBRATED:
         return Fraction(1) if is_acyclic(query) else fractional_hypertree_width(query).value
-    if strategy == VIEW_TREE and is_hierarchical(query):
-        return Fraction(0)
+    if strategy == VIEW_TREE and (known := best_order(query)[1]) is not None:
+        return known
     return agm_exponent(query)
 
 

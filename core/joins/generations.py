@@ -27,7 +27,7 @@ generations.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -65,6 +65,7 @@ class Found:
     children: list[tuple[Any, Found]]
     memory: dict[Row, dict[Row, None]] = field(factory=dict)
     uses: list[dict[Row, list[tuple[Row, Row]]]] = field(init=False)
+    rooted: dict[Any, Rooted] = field(factory=dict)  # as the root of combinations: the rows with answers
     parents: dict[Found, dict[Row, list[tuple[Row, Row]]]] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -106,9 +107,29 @@ class Found:
         self.bag.steps[0] += 1
         del rows[row]
         if not rows:
+            for rooted in self.rooted.values():
+                rooted.rows.pop(given, None)
             for parent, waiting in self.parents.items():
                 for above, counted in waiting.pop(given, ()):
                     parent._drop(above, counted)
+
+
+@define(eq=False)
+class Rooted:
+    """Rows of the youngest atom of a combination that have answers, by the values at the root."""
+
+    tree: Residual
+    root: Found
+    given_of: Callable[[Row], Row]
+    rows: dict[Row, dict[Row, None]] = field(factory=dict)
+
+    def lose(self, row: Row) -> None:
+        given = self.given_of(row)
+        rows = self.rows.get(given)
+        if rows is not None:
+            rows.pop(row, None)
+            if not rows:
+                del self.rows[given]
 
 
 def levels_of(tuples: int, changed: int, fan_out: int = FAN_OUT) -> int:
@@ -160,19 +181,22 @@ class Generations(CountedView):
             for schema, source in zip(schemas, oldest, strict=True)
         ]
         self._remembered: list[dict[Any, Found]] = [{} for _ in range(levels + 2)]
-        self._rooted: list[dict[Any, dict[Row, None]]] = [{} for _ in range(levels + 2)]  # see `answers`
+        self._rooted: list[dict[Any, Rooted]] = [{} for _ in range(levels + 2)]  # see `_settle`
         self._at_home: dict[tuple[int, int], dict[tuple[Found, int], None]] = {}
+        if self.asked.enumerated:
+            self._settle(self.oldest)
 
     # ── the clock ────────────────────────────────────────────────────────────────────────────
 
-    def _tick(self) -> None:
+    def _tick(self) -> int:
+        """One update more; the oldest generation whose phase it ends."""
         self.now += 1
         self.left -= 1
         if self.left < 0:
             self.resets += 1
             self._count[0] += sum(len(source.rows) for atom in self.generations for source in atom)
             self._begin([list(self.rows(atom)) for atom in range(len(self.generations))])
-            return
+            return self.oldest
         level, rest = 0, self.now
         while rest % self.fan_out == 0:
             rest //= self.fan_out
@@ -182,10 +206,13 @@ class Generations(CountedView):
             for found in self._remembered[ended].values():
                 self._forget(found)
             self._remembered[ended].clear()
+            for key, rooted in self._rooted[ended].items():
+                rooted.root.rooted.pop(key, None)
             self._rooted[ended].clear()
         if level:
             for sources in self.generations:
                 self._fold(sources, level)
+        return level
 
     def _forget(self, found: Found) -> None:
         for number, home in enumerate(found.homes):
@@ -211,9 +238,11 @@ class Generations(CountedView):
     def insert(self, atom: int, row: Row) -> bool:
         if any(row in source.rows for source in self.generations[atom]):
             return False
-        self._tick()
+        ended = self._tick()
         self._count[0] += 1
         self.generations[atom][0].add(row, 1)
+        if self.asked.enumerated:
+            self._settle(ended)
         return True
 
     def delete(self, atom: int, row: Row) -> bool:
@@ -223,7 +252,12 @@ class Generations(CountedView):
                 self._count[0] += 1
                 for found, home in self._at_home.get((atom, level), ()):
                     found.lose(home, row)
-                self._tick()
+                for (youngest, _), rooted in self._rooted[level].items():
+                    if youngest == atom:
+                        rooted.lose(row)
+                ended = self._tick()
+                if self.asked.enumerated:
+                    self._settle(ended)
                 return True
         return False
 
@@ -308,37 +342,44 @@ class Generations(CountedView):
 
         return below([(root, given)])
 
-    def answers(self) -> Iterator[Weighted]:
-        """All answers.  First it is found which rows have any, for each combination of generations
-        of all atoms.
+    def _settle(self, ended: int) -> None:
+        """Find the rows that have answers, for the combinations of generations that are new.
 
-        Rows of the youngest atom are looked at once in its phase, which updates have paid for;
-        those that have answers are remembered, and looked at again at each request: no more often
-        than there are answers.
+        Rows of the youngest atom of a combination are looked at once in the phase of its
+        generation, which updates have paid for.  So answers begin at once.
         """
         filled = [[level for level, source in enumerate(sources) if source.rows] for sources in self.generations]
-        useful: list[tuple[Residual, Found, Row, Row]] = []
         for levels in product(*filled):
             youngest = min(levels)
-            atom = max(n for n, level in enumerate(levels) if level == youngest)
-            others = (*levels[:atom], *levels[atom + 1 :])
-            plan = self._plans[atom].get(others)
-            if plan is None:
-                plan = self._plans[atom][others] = self._planned(atom, others)
-            tree, aged, _, _, given_of = plan
-            root = self._found(tree, tree.root, aged)
-            there = self.generations[atom][youngest].rows
-            rooted = self._rooted[youngest].get((atom, levels))
-            here: dict[Row, None] = {}
-            for row in there if rooted is None else rooted:
-                self._count[0] += 1
-                if row in there and root.rows(given_of(row)):
-                    here[row] = None
-                    useful.append((tree, root, row, given_of(row)))
-            self._rooted[youngest][atom, levels] = here
-        for tree, root, row, given in useful:
-            for answer in self._walk(tree, root, row, given):
-                yield answer, 1
+            if youngest <= ended:
+                atom = max(n for n, level in enumerate(levels) if level == youngest)
+                if (atom, levels) not in self._rooted[youngest]:
+                    self._rooted[youngest][atom, levels] = self._having_answers(atom, levels)
+
+    def _having_answers(self, atom: int, levels: tuple[int, ...]) -> Rooted:
+        others = (*levels[:atom], *levels[atom + 1 :])
+        plan = self._plans[atom].get(others)
+        if plan is None:
+            plan = self._plans[atom][others] = self._planned(atom, others)
+        tree, aged, _, _, given_of = plan
+        root = self._found(tree, tree.root, aged)
+        made = root.rooted[atom, levels] = Rooted(tree, root, given_of)
+        for row in self.generations[atom][levels[atom]].rows:
+            self._count[0] += 1
+            given = given_of(row)
+            if root.rows(given):
+                made.rows.setdefault(given, {})[row] = None
+        return made
+
+    def answers(self) -> Iterator[Weighted]:
+        """All answers, with constant delay if the view is to be enumerated."""
+        if not self.asked.enumerated:
+            self._settle(self.oldest)
+        for rooted in (one for ended in self._rooted for one in ended.values()):
+            for given, rows in rooted.rows.items():
+                for row in rows:
+                    for answer in self._walk(rooted.tree, rooted.root, row, given):
+                        yield answer, 1
 
     def check(self) -> None:
         for sources in self.generations:
@@ -347,6 +388,11 @@ class Generations(CountedView):
             assert total == len({row for source in sources for row in source.rows}), "I1"
             for source in sources:
                 source.check()
+        for level, ended in enumerate(self._rooted):
+            for (atom, _), rooted in ended.items():
+                there = self.generations[atom][level].rows
+                found_rows = {row for rows in rooted.rows.values() for row in rows}
+                assert found_rows == {r for r in there if rooted.root.rows(rooted.given_of(r))}, "I3: rooted"
         for remembered in self._remembered:
             for found in remembered.values():
                 for given, rows in list(found.memory.items()):

@@ -16,8 +16,9 @@ from everlog.core.joins.calibrated import Calibrated
 from everlog.core.joins.code import MOST_LOOPS
 from everlog.core.joins.first_order import FirstOrder
 from everlog.core.joins.generations import Generations
-from everlog.core.joins.heavy_light import heavy_light, is_served
+from everlog.core.joins.heavy_light import NO_SPLITS, HeavyLight
 from everlog.core.joins.recomputed import Recomputed
+from everlog.core.joins.splits import split_exponent
 from everlog.core.joins.view import Asked, CannotServe, JoinView
 from everlog.core.joins.view_tree import ViewTree
 
@@ -42,7 +43,7 @@ class JoinStrategy:
         if len(query.atoms) > self.most_atoms:
             return f"the body joins more than {self.most_atoms} atoms, whose orders by age would be too many"
         if self.serves is not None and not self.serves(query):
-            return "heavy and light values are worked out for the triangle and the 3-path only"
+            return NO_SPLITS
         return ""
 
 
@@ -60,7 +61,10 @@ JOINS: Mapping[str, JoinStrategy] = {
         Generations, "rows by age, and what the rest of the body is for each", most_atoms=6, step=180
     ),
     HEAVY_LIGHT: JoinStrategy(
-        heavy_light, "partners of light values, and heavy values apart", serves=is_served, step=30
+        HeavyLight,
+        "a view tree for each class of values by their degree",
+        serves=lambda query: split_exponent(query) is not None,
+        step=20,
     ),
     AUTO: JoinStrategy(FirstOrder, "as delta, until its work has paid for another view: see core.engine.watch"),
 }

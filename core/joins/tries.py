@@ -110,6 +110,11 @@ class Input:
                 index.remove(row)
         return before
 
+    def clear(self) -> None:
+        self.rows.clear()
+        for index in self._listed:
+            index.entries.clear()
+
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
 

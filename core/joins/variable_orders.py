@@ -38,7 +38,10 @@ class OrderNode:
         return f"{name}({below})" if below else name
 
 
-def variable_order(query: Query) -> tuple[OrderNode, ...]:
+Order = tuple[OrderNode, ...]  # the roots of a forest
+
+
+def variable_order(query: Query) -> Order:
     """The roots of a good variable order: canonical for a hierarchical query, else of an optimal
     decomposition.
 
@@ -53,7 +56,7 @@ def variable_order(query: Query) -> tuple[OrderNode, ...]:
         sequence = sorted(query.variables, key=lambda v: -count[v])
     else:
         sequence = _from_decomposition(query)
-    return _nodes(query, _twins(query, sequence))
+    return order_of(query, _twins(query, sequence))
 
 
 def _from_decomposition(query: Query) -> list[str]:
@@ -75,7 +78,7 @@ def _twins(query: Query, sequence: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(group) for group in groups.values()]
 
 
-def _nodes(query: Query, groups: Sequence[tuple[str, ...]]) -> tuple[OrderNode, ...]:
+def order_of(query: Query, groups: Sequence[tuple[str, ...]]) -> Order:
     """The forest of a sequence of nodes: each hangs below the last one before it on which it
     depends.
     """

@@ -35,16 +35,22 @@ class CannotServe(ValueError):
 class Asked:
     """A view to be made: the query, the variables that answers show, and comparisons that bound a
     search.
+
+    A view that is to be `enumerated` keeps ready what all its answers need; each then comes after a
+    constant number of steps, the first one too.  Otherwise only changes are asked for.
     """
 
     query: Query
     kept: tuple[str, ...]
     ranges: tuple[Bound, ...] = ()
     counting: bool = False
+    enumerated: bool = True
 
     @staticmethod
-    def full(query: Query, counting: bool = False, ranges: tuple[Bound, ...] = ()) -> Asked:
-        return Asked(query, query.variables, ranges, counting)
+    def full(
+        query: Query, counting: bool = False, ranges: tuple[Bound, ...] = (), enumerated: bool = True
+    ) -> Asked:
+        return Asked(query, query.variables, ranges, counting, enumerated)
 
 
 class JoinView(Protocol):

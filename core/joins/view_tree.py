@@ -9,11 +9,12 @@ Each node X of the order joins the atoms that end there with the totals of the n
 A row of an atom that comes adds 1 to one entry; the totals above change by that times what stands
 beside it on each level (the product rule).  For a hierarchical query everything beside it is looked
 up by values that are known: O(1) for each update.  For other queries some variables of a level are
-not known yet and are searched (F-IVM), which may cost as much as the database is large.
+not known yet and are searched (F-IVM), which may cost as much as the database is large.  The order
+is then the one whose updates have the smallest exponent.
 
 No entry is zero, so a walk downwards never meets a dead end: answers come with constant delay, and
-nothing is kept of them.  A subtree none of whose variables is shown counts by its total and is not
-walked at all.
+nothing is kept of them.  The answers of one row are found likewise, after the search upwards.  A
+subtree none of whose variables is shown counts by its total and is not walked at all.
 
 Source: Nikolic, Olteanu, SIGMOD 2018 (F-IVM); Berkholz, Keppeler, Schweikardt, PODS 2017.
 """
@@ -27,8 +28,9 @@ from attrs import define, field
 
 from everlog.core.joins.code import MOST_LOOPS, Code, key_text, local, row_text
 from everlog.core.joins.generic_join import write_join
+from everlog.core.joins.order_costs import best_order
 from everlog.core.joins.tries import Input
-from everlog.core.joins.variable_orders import OrderNode, variable_order
+from everlog.core.joins.variable_orders import Order, OrderNode
 from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
 from everlog.core.program import Row
 
@@ -58,14 +60,15 @@ class ViewTree(CountedView):
     I2  a total is the sum of its view's entries for a key.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Asked, order: Order | None = None) -> None:
         super().__init__()
         if len(asked.query.variables) >= MOST_LOOPS:
             raise CannotServe(f"it has {MOST_LOOPS} variables or more, each of which would be a loop")
         self.asked = asked
         self.inputs = [Input(atom.variables) for atom in asked.query.atoms]
         self.nodes: list[Node] = []
-        self.roots = [self._placed(order, None) for order in variable_order(asked.query)]
+        self.order = best_order(asked.query)[0] if order is None else order
+        self.roots = [self._placed(root, None) for root in self.order]
         self._home: dict[int, Node] = {i: node for node in self.nodes for i in node.order.atoms}
         self._updates: list[Callable[..., None]] = []
         self._deltas: list[Callable[..., Iterator[Weighted]]] = []
@@ -95,7 +98,8 @@ class ViewTree(CountedView):
         for number, source in enumerate(self.inputs):
             home = self._home.get(number)
             self._updates.append(scope[_change(home, source)] if home is not None else _nothing)
-            self._deltas.append(scope[f"delta{number}"])
+            walk, paths = scope[f"delta{number}"], scope.get(f"paths{number}")
+            self._deltas.append(walk if paths is None else _in_two_parts(paths, walk))
         self._all = scope["answers"]
 
     def _write_change(self, code: Code, node: Node, part: Input) -> None:
@@ -129,19 +133,36 @@ class ViewTree(CountedView):
         off.
         """
         source = self.inputs[number]
-        code.define(f"delta{number}", ", ".join(map(local, source.schema)))
+        schema = ", ".join(map(local, source.schema))
+        path = list(self._path(number))
+        searched = any(not set(source.schema).issuperset(p.schema) for node, _ in path for p in node.parts)
+        code.define(f"{'paths' if searched else 'delta'}{number}", schema)
         if self.asked.counting:
             code.line("_count[0] += 1")
         bound = set(source.schema)
-        branches: list[Node] = []
-        node, top, part = self._home.get(number), None, source
-        while node is not None:
+        if searched:
+            code.line("found = []")
+        self._write_tops(code, source)
+        for node, part in path:
             others = [other for other in node.parts if other is not part]
             write_join(code, others, bound, self.asked.ranges, self.asked.counting)
-            branches += [child for child in node.children if child.total is not part]
-            top, part, node = node, node.total, node.parent
-        self._write_tops(code, source)
-        self._write_answers(code, [*branches, *(root for root in self.roots if root is not top)])
+        if searched:
+            values = row_text(map(local, sorted(bound)))
+            code.line(f"found.append({values})")
+            code.finish("return found")
+            code.define(f"delta{number}", "found")
+            code.loop(values, "found")
+        below = [child for node, part in path for child in node.children if child.total is not part]
+        top = path[-1][0] if path else None
+        self._write_answers(code, [*below, *(root for root in self.roots if root is not top)])
+
+    def _path(self, number: int) -> Iterator[tuple[Node, Input]]:
+        """The nodes from an atom to the root, each with the part of it that lies on the path."""
+        node, part = self._home.get(number), self.inputs[number]
+        while node is not None:
+            yield node, part
+            part = node.total
+            node = node.parent
 
     def _write_tops(self, code: Code, but: Input | None) -> None:
         """There is no answer unless every tree, and every atom without variables, has something."""
@@ -185,6 +206,14 @@ class ViewTree(CountedView):
         self._updates[atom](*row, -1)
         return True
 
+    def clear(self) -> None:
+        """Take all rows out, and keep the code."""
+        for node in self.nodes:
+            node.view.clear()
+            node.total.clear()
+        for source in self.inputs:
+            source.clear()
+
     def delta(self, atom: int, row: Row) -> Iterator[Weighted]:
         return self._deltas[atom](*row)
 
@@ -195,7 +224,7 @@ class ViewTree(CountedView):
         return self.inputs[atom].rows
 
     def check(self) -> None:
-        fresh = ViewTree(self.asked)
+        fresh = ViewTree(self.asked, self.order)
         fresh.load({number: source.rows for number, source in enumerate(self.inputs)})
         for node, other in zip(self.nodes, fresh.nodes, strict=True):
             assert node.view == other.view, f"I1: {node.order}"
@@ -211,6 +240,11 @@ class ViewTree(CountedView):
 
 def _change(node: Node, part: Input) -> str:
     return f"change{node.number}_{next(n for n, p in enumerate(node.parts) if p is part)}"
+
+
+def _in_two_parts(paths: Callable[..., Any], walk: Callable[..., Iterator[Weighted]]) -> Callable[..., Any]:
+    """First all ways to the root, then the answers below them, which come with constant delay."""
+    return lambda *row: walk(paths(*row) or ())
 
 
 def _nothing(d: int) -> None:

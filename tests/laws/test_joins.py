@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from math import prod
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from join_cases import Step, cases, states, told
 
 from everlog.core.classify.query import Query
+from everlog.core.joins.bags import BagView
 from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.leapfrog import Bound, leapfrog
-from everlog.core.joins.view import Asked, joined
+from everlog.core.joins.view import Asked, JoinView, Weighted, joined
 from everlog.core.program import Row
+
+CONSTANT_DELAY = ["view_tree", "calibrated", "generations", "heavy_light"]
 
 
 def served(strategy: str, query: Query) -> bool:
@@ -74,6 +79,84 @@ def test_a_bulk_load_is_the_same_as_single_inserts(strategy: str, case: tuple[Qu
     view.check()
     expected = joined(query, [set(rows.get(n, ())) for n in range(len(query.atoms))])
     assert {answer for answer, _ in view.answers()} == expected
+
+
+@pytest.mark.parametrize("strategy", CONSTANT_DELAY)
+@settings(max_examples=30)
+@given(case=cases(), numbers=st.lists(st.integers(1, 3), min_size=1))
+def test_bags_count_every_choice_of_rows(
+    strategy: str, case: tuple[Query, list[Step]], numbers: list[int]
+) -> None:
+    """Section 8 of the paper: rows that are there several times."""
+    query, stream = case
+    if not served(strategy, query):
+        return
+    bags = BagView(strategy, query)
+    given: list[Counter[Row]] = [Counter() for _ in query.atoms]
+    total: Counter[Row] = Counter()
+    for step, (atom, row, insert) in enumerate(stream):
+        times = numbers[step % len(numbers)] if insert else -min(2, given[atom][row])
+        given[atom][row] += times
+        for answer, change in bags.change(atom, row, times):
+            total[answer] += change
+        present = [[row for row, number in rows.items() if number] for rows in given]
+        expected = {
+            answer: prod(
+                rows[tuple(answer[query.variables.index(v)] for v in atom.variables)]
+                for rows, atom in zip(given, query.atoms, strict=True)
+            )
+            for answer in joined(query, present)
+        }
+        assert {answer: number for answer, number in total.items() if number} == expected
+        assert dict(bags.answers()) == expected
+        bags.check()
+
+
+# ── enumeration ──────────────────────────────────────────────────────────────────────────────
+
+
+def gaps(view: JoinView, answers: Iterable[Weighted]) -> list[int]:
+    """The steps before each answer, the first one too, and after the last."""
+    found, before = [], view.steps
+    for _ in answers:
+        found.append(view.steps - before)
+        before = view.steps
+    return [*found, view.steps - before]
+
+
+@pytest.mark.parametrize("strategy", CONSTANT_DELAY)
+@settings(max_examples=30)
+@given(case=cases())
+def test_each_answer_comes_after_a_constant_number_of_steps(strategy: str, case: tuple[Query, list[Step]]) -> None:
+    """The answers of a view, and those of one row once it was looked for."""
+    query, stream = case
+    if not served(strategy, query):
+        return
+    view = view_of(strategy, Asked.full(query, counting=True))
+    most = len(query.variables) + len(query.atoms)
+    for (atom, row, insert), _ in states(query, stream):
+        if not insert and row in view.rows(atom):
+            assert max(gaps(view, view.delta(atom, row))) <= most
+        changed = (view.insert if insert else view.delete)(atom, row)
+        if insert and changed:
+            assert max(gaps(view, view.delta(atom, row))) <= most
+        assert max(gaps(view, view.answers())) <= most
+
+
+@pytest.mark.parametrize("strategy", CONSTANT_DELAY)
+@pytest.mark.parametrize("size", [100, 1600])
+def test_no_gap_grows_with_dead_ends(strategy: str, size: int) -> None:
+    """Hubs whose partners mostly lead nowhere, half of them loaded and half inserted."""
+    query = Query.of("R(a, b)", "S(b, c)", "T(a, c)")
+    half = [(0, 3 * n) for n in range(size // 2)]
+    view = view_of(strategy, Asked.full(query, counting=True))
+    view.load({0: [(0, n) for n in range(size)], 1: [(n, n % 5) for n in range(size)], 2: half})
+    for n in range(size // 2):
+        view.insert(2, (n % 7, 5 + n))
+    view.insert(2, (0, 4))
+    found = gaps(view, view.answers())
+    assert len(found) > 1
+    assert max(found) <= len(query.variables) + len(query.atoms)
 
 
 @pytest.mark.parametrize("strategy", ["delta", "calibrated", "view_tree"])

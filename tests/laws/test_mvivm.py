@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from join_cases import Step, cases, states, told
+from oracles.backward import Backward
 from oracles.lifespans import (
     Lived,
     canonical_partition,
@@ -20,7 +21,7 @@ from oracles.lifespans import (
 )
 from oracles.literal import Literal
 
-from everlog.core.classify.multivariate import components
+from everlog.core.classify.multivariate import component, components
 from everlog.core.classify.query import Query
 from everlog.core.joins.generations import Generations
 from everlog.core.joins.join_strategies import view_of
@@ -179,15 +180,27 @@ def test_a_toggled_row_finds_its_residual_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    "atoms", ["E(x, y) F(z, y) G(x, z)", "R(a, b) S(b, c) T(c, d)", "T(p, q) R(q, r) S(s, p)"]
+    "atoms",
+    [
+        "E(x, y) F(z, y) G(x, z)",
+        "R(a, b) S(b, c) T(c, d)",
+        "T(p, q) R(q, r) S(s, p)",
+        "R(a, b) S(b, c) T(c, d) U(a, d)",
+        "R(a) S(a, b) T(b, c) U(c)",
+        "R(a, b) S(b, c) T(a, c) U(c)",
+        "R(a, b) S(b, c) T(a, c) U(b, d) V(a, d)",
+        "R(a, b, c) S(a) T(b) U(c)",
+    ],
 )
 @given(data=st.data())
 def test_heavy_and_light_values_report_what_recomputation_reports(atoms: str, data: st.DataObject) -> None:
     """Few values and many updates, so that values and the threshold change often."""
     query = Query.of(*re.findall(r"\w\([^)]*\)", atoms))
     most = data.draw(st.integers(1, 6))
-    update = st.tuples(st.integers(0, 2), st.tuples(st.integers(0, most), st.integers(0, most)), st.integers(0, 3))
-    stream = [(atom, row, sign > 0) for atom, row, sign in data.draw(st.lists(update, max_size=120))]
+    values = st.integers(0, most)
+    update = st.tuples(st.integers(0, len(query.atoms) - 1), st.tuples(values, values, values), st.integers(0, 3))
+    drawn = data.draw(st.lists(update, max_size=120))
+    stream = [(atom, row[: len(query.atoms[atom].variables)], sign > 0) for atom, row, sign in drawn]
     if data.draw(st.booleans()):
         stream += [(atom, row, False) for atom, row, _ in stream]
     view = view_of("heavy_light", Asked.full(query))
@@ -198,4 +211,48 @@ def test_heavy_and_light_values_report_what_recomputation_reports(atoms: str, da
         total.update(change)
         assert {answer for answer, number in total.items() if number} == expected
         view.check()
-    assert {answer for answer, _ in view.answers()} == joined(query, [set(view.rows(n)) for n in range(3)])
+    assert {answer for answer, _ in view.answers()} == joined(
+        query, [set(view.rows(n)) for n in range(len(query.atoms))]
+    )
+
+
+# ── the backward reduction ───────────────────────────────────────────────────────────────────
+
+
+@st.composite
+def component_instances(draw: st.DrawFn) -> tuple[Query, tuple[int, ...], list[set[Row]]]:
+    """An order of the atoms of a query, and an arbitrary instance of its component."""
+    query = draw(
+        st.sampled_from(
+            [
+                Query.of("R(a, b)", "S(b, c)", "T(a, c)"),
+                Query.of("R(a, b)", "S(b, c)", "T(c, d)"),
+                Query.of("R(a)", "S(a, b)", "T(b)"),
+            ]
+        )
+    )
+    order = tuple(draw(st.permutations(range(3))))
+    values, times = st.integers(0, 1), st.sampled_from("xyz")
+    instance: list[set[Row]] = []
+    for parts, atom in enumerate(order, 1):
+        width = len(query.atoms[atom].variables)
+        row = st.tuples(st.tuples(*[times] * parts), st.tuples(*[values] * width)).map(lambda two: two[0] + two[1])
+        instance.append(draw(st.sets(row, max_size=8)))
+    return query, order, instance
+
+
+@given(case=component_instances())
+@settings(max_examples=25)
+def test_examples_6_5_and_7_3_whatever_maintains_a_query_evaluates_its_components(
+    case: tuple[Query, tuple[int, ...], list[set[Row]]],
+) -> None:
+    query, order, instance = case
+    extended = component(query, order)
+    names = extended.variables
+    wanted = [*(v for v in names if v not in query.variables), *query.variables]
+    places = [names.index(v) for v in wanted]
+    expected = {tuple(answer[p] for p in places) for answer in joined(extended, instance)}
+    backward = Backward.of(query, order, instance)
+    assert backward.answers() == expected
+    for strategy in ("delta", "calibrated", "generations", "heavy_light"):
+        assert backward.answers_through(view_of(strategy, Asked.full(query))) == expected

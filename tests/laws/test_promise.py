@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+from dlt import ROOT, Session, read_blocks
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 from recomputing import Recomputing, Update
 
+from everlog.core.classify.classes import is_q_hierarchical
+from everlog.core.classify.query import query_of
 from everlog.core.engine import Engine, watch
 from everlog.core.engine.explain import explanation
 from everlog.core.engine.keepers import joined
+from everlog.core.engine.planning.costs import RuleCost, rule_costs
+from everlog.core.engine.planning.plan import make_plan
 from everlog.core.evaluate import reference
+from everlog.core.program import Program
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
 
@@ -145,3 +153,37 @@ def test_work_stays_within_the_promise_on_long_streams(text: str, seed: int) -> 
     except DatalogError:
         assume(False)
     keeps_its_promise(text, hub_stream(seed, 2000, 40))
+
+
+# ── every rule that is shipped ───────────────────────────────────────────────────────────────
+
+SHIPPED = [*sorted((ROOT / "tests" / "spec").rglob("*.dlt")), *sorted((ROOT / "programs").rglob("*.dlt"))]
+
+
+def programs_of(path: Path, folder: Path) -> Iterator[Program]:
+    session = Session(folder)
+    for block in read_blocks(path.read_text(encoding="utf-8"))[1]:
+        if block.command == "program":
+            session.do_program(block)
+            if session.program is not None:
+                yield session.program
+
+
+def promises(program: Program, asked: dict[str, str]) -> dict[str, RuleCost]:
+    return {cost.rule.name: cost for cost in rule_costs(make_plan(program, asked))}
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_what_is_printed_is_possible_and_no_more_than_delta_has(path: Path, tmp_path: Path) -> None:
+    """Below 1/2 only where a join is q-hierarchical (OMv), or facts only come."""
+    for program in programs_of(path, tmp_path):
+        written = {rule.name: rule for rule in make_plan(program).written.values()}
+        delta = promises(program, {"*": "delta"})
+        for name, cost in promises(program, {}).items():
+            printed, most = cost.promise, delta[name].promise
+            if printed is None or most is None or written[name].strategy:
+                continue
+            assert printed.exponent <= most.exponent, f"{name} {printed}, and delta {most}"
+            query = query_of(written[name])
+            if printed.of == "D" and printed.exponent < Fraction(1, 2) and len(query.atoms) < 8:
+                assert is_q_hierarchical(query), f"{name} {printed}"

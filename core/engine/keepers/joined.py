@@ -81,11 +81,11 @@ class JoinedRule:
             store.shapes[self._name] = self._joined
             joined = Atom(self._name, tuple(map(Variable, kept)))
             self.rest = Task(store, evolve(rule, body=(joined, *above_the_join(rule))), 0, CountWriter)
-        self.asked = Asked(query, kept, bounds_of(rule), counting=True)
+        self.asked = Asked(query, kept, bounds_of(rule), counting=True, enumerated=False)
         self.matches = self.losses = 0
         self.rows_of: dict[str, int] = dict.fromkeys(self.copies, 0)
         self._step = JOINS[strategy].step
-        self._left = 0  # steps of views that were given up
+        self._left = 0  # steps of views that were given up, less those that made them
         self._trials: dict[tuple[str, str], list[Task]] = {}
         self._tried: Work = [0, 0, 0, 0]
         self._trial_at = self._trial_work = 0  # rows at the next trial; work of all trials
@@ -246,6 +246,7 @@ class JoinedRule:
                 there = [*(row for row in there if row not in without), *extra]
             rows[number] = filter(_is_row, map(select, there))
         view.load(rows)
+        self._left -= view.steps  # of updates alone: making a view has a price of its own
         self.view = view
         return view
 
