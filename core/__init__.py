@@ -8,6 +8,8 @@ A room imports only rooms above it in this table; `tests/test_architecture.py` s
 | `runtime/` | limits, signals, memory |
 | `storage/` | tables, indexes, equivalences |
 | `codegen/` | rules as Python functions over indexes |
+| `ir/` | rules as loops over rows and indexes |
+| `native/` | the compiled machine that runs them, where it was built |
 | `evaluate/` | naive and semi-naive evaluation of whole programs |
 | `dbsp/` | signed changes: the delta rules of a rule |
 | `classify/` | classes, widths, certificates |

@@ -62,7 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] in (["--version"], ["-V"]):
-        print(f"everlog {__version__}")
+        from everlog.core.native.availability import in_use  # here: no other command needs it so early
+
+        print(f"everlog {__version__} ({in_use()})")
         return 0
     if not arguments:
         arguments = ["repl"]

@@ -22,6 +22,8 @@ ROOMS = (
     "runtime",
     "storage",
     "codegen",
+    "ir",
+    "native",
     "evaluate",
     "dbsp",
     "classify",

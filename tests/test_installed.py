@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 import everlog
+from everlog.core.native.availability import in_use
 
 ROOT = Path(__file__).parent.parent
 _FOUND = f"import sys; sys.path.append({str(Path(everlog.__file__).parent.parent)!r}); "  # without `site`, which imports much
@@ -36,7 +37,7 @@ def test_the_command_says_its_version() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "everlog", "--version"], capture_output=True, text=True, check=True
     )
-    assert done.stdout == f"everlog {everlog.__version__}\n"
+    assert done.stdout == f"everlog {everlog.__version__} ({in_use()})\n"
 
 
 def test_nothing_heavy_is_imported_to_say_the_version() -> None:

@@ -5,6 +5,10 @@
 | `reference` | naive evaluation: the meaning of a program, and the oracle of every test |
 | `seminaive` | compiled rules in rounds over what is new |
 | `rounds` | the loop of rounds, shared with living units |
+| `machines` | which units the compiled machine runs, and why Python runs the others |
+| `run_relations` | the relations of a run on either machine, each converted once |
+| `native_rounds` | the rounds of a unit on the compiled machine |
+| `listed_plans` | plans and machines as text, for `explain --ir` |
 | `value_columns` | which column of a binary relation is its value column |
 | `flow`, `ordered` | recursion that needs no rounds, or visits each key once |
 | `best_first` | maps to a least or greatest value, settled in the order of values |

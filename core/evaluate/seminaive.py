@@ -12,7 +12,7 @@ their sizes decide the order of joins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Collection, Iterable, Mapping, Sized
 from functools import cached_property
 from time import perf_counter
 
@@ -27,10 +27,14 @@ from everlog.core.evaluate.best_first import Settling, forms_of, offering, only_
 from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.flow import flow, flow_steps
+from everlog.core.evaluate.machines import machines
+from everlog.core.evaluate.native_rounds import NativeRounds
 from everlog.core.evaluate.ordered import key_levels, key_steps
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
+from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.subsume import dominance_rule, dominated
 from everlog.core.evaluate.value_columns import shapes_of
+from everlog.core.native.availability import NotAWord
 from everlog.core.program import Program, Row, Rule, Value
 from everlog.core.program.best_values import BestMap, only_maps
 from everlog.core.program.carried import Steps
@@ -54,18 +58,22 @@ class Evaluation:
     """The relations of a program after a run."""
 
     program: Program
-    tables: dict[str, Table]
+    relations: Relations
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """Every relation as a table."""
+        return self.relations.all_tables()
 
     def size(self, relation: str) -> int:
-        return len(self.tables[relation])
+        return self.relations.size(relation)
 
     def rows(self, relation: str) -> Iterable[Row]:
         """The facts of a relation in sorted order."""
-        table = self.tables[relation]
-        return table.shape.sorted_rows(table.facts)
+        return self.relations.sorted_rows(relation)
 
     def relation(self, name: str) -> frozenset[Row]:
-        return frozenset(self.tables[name].rows())
+        return frozenset(self.relations.rows(name))
 
 
 def evaluate(
@@ -87,14 +95,42 @@ def evaluate(
     >>> list(evaluate(program).rows("path"))
     [(1, 2), (1, 3), (2, 3)]
     """
+    base = _base_facts(program, inputs or {})
     with collector_paused(), Guard(limits or Limits()) as guard:
-        context = _started(program, guard, progress)
-        context.shares = True
-        context.load_all(inputs or {})
-        for unit in units(program):
-            if unit.rules or unit.recursive or unit.subsumptions:
+        order = list(machines(program, shapes_of(program, units(program))))
+        try:
+            return _evaluated(program, base, order, guard, progress)
+        except NotAWord:  # values of other types than the columns': sets hold anything
+            order = [(unit, "a value is not of its column's type") for unit, _ in order]
+            return _evaluated(program, base, order, guard, progress)
+
+
+def _base_facts(program: Program, inputs: Mapping[str, Iterable[Row]]) -> dict[str, Iterable[Row]]:
+    base: dict[str, Iterable[Row]] = {}
+    for name in program.relations:
+        given, own = inputs.get(name, ()), program.facts.get(name, ())
+        base[name] = given if isinstance(given, Collection) and not own else [*own, *given]
+    return base
+
+
+def _evaluated(
+    program: Program,
+    base: Mapping[str, Iterable[Row]],
+    order: Iterable[tuple[Unit, str]],
+    guard: Guard,
+    progress: Progress | None,
+) -> Evaluation:
+    context = _started(program, guard, progress)
+    context.shares = True
+    relations = Relations(program, context.shapes, base)
+    relations.begin, context.tables = context.loaded, relations.tables
+    for unit, why_python in order:
+        if unit.rules or unit.recursive or unit.subsumptions:
+            if why_python:
                 UnitRun(context, unit).run()
-        return Evaluation(program, context.tables)
+            else:
+                NativeRounds(program, unit, relations, guard, progress).run()
+    return Evaluation(program, relations)
 
 
 def _started(program: Program, guard: Guard, progress: Progress | None) -> Context:
@@ -147,18 +183,21 @@ class Context:
             self.load(name, [*self.program.facts.get(name, ()), *inputs.get(name, ())])
 
     def load(self, name: str, rows: Iterable[Row]) -> None:
-        """Begin a relation with its base facts."""
+        self.tables[name] = self.loaded(name, rows)
+
+    def loaded(self, name: str, rows: Iterable[Row]) -> Table:
+        """A relation with its base facts."""
         relation, shape = self.program.relations[name], self.shapes[name]
         self.choosers.pop(name, None)
         self.gone.pop(name, None)
         if relation.choices:
             self.choosers[name] = Chooser(relation)
             rows = self.choosers[name].admit(rows)
-        if relation.equivalence:
-            self.tables[name] = Equivalence(shape)
-            self.tables[name].merge(shape.facts_of(rows))
-        else:
-            self.tables[name] = TableOf(shape, shape.facts_of(rows))
+        if not relation.equivalence:
+            return TableOf(shape, shape.facts_of(rows))
+        table = Equivalence(shape)
+        table.merge(shape.facts_of(rows))
+        return table
 
     def run(self, unit: Unit, base: Mapping[str, Iterable[Row]]) -> dict[str, Table]:
         """The relations of a unit, in new tables, from base facts and the tables it reads."""

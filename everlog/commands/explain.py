@@ -11,6 +11,7 @@ from everlog.commands.common import add_program_arguments, load_program
 from everlog.commands.strategy_option import add_strategy_argument, strategies_of
 from everlog.core.engine.explain import NotInProgram, explain_delta_code, explain_plan, explanation
 from everlog.core.engine.planning.plan import NoSuchStrategy
+from everlog.core.evaluate.listed_plans import explain_ir
 from everlog.core.evaluate.seminaive import explain_code
 from everlog.core.program import Program
 from everlog.spark_backend.errors import SparkError
@@ -20,6 +21,7 @@ EXAMPLES = """
   everlog explain prog.dl path#2        one rule
   everlog explain prog.dl --html page.html
   everlog explain prog.dl --deltas --code
+  everlog explain prog.dl --ir          which machine `run` uses for each unit, and the loops of each rule
 """
 
 
@@ -29,6 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="classes, widths, strategies and costs as JSON")
     parser.add_argument("--html", metavar="FILE", help="write one page with drawings; - is standard output")
     parser.add_argument("--code", action="store_true", help="show the Python code of each rule")
+    parser.add_argument(
+        "--ir", action="store_true", help="show the machine of each unit of `run`, and each rule as loops"
+    )
     parser.add_argument("--deltas", action="store_true", help="show the delta rules of each rule")
     parser.add_argument(
         "--engine",
@@ -75,6 +80,10 @@ def _explained(program: Program, arguments: argparse.Namespace) -> str:
             if not found["rules"]:
                 raise NotInProgram(f"the program has no rule `{arguments.name}`, and no rules for such a relation")
         return json.dumps(found, ensure_ascii=False, indent=2)
+    if arguments.ir:
+        if arguments.name is not None:
+            explain_plan(program, asked=asked, only=arguments.name)  # reports a name that does not exist
+        return explain_ir(program, arguments.name)
     if not arguments.code:
         return explain_plan(program, deltas=arguments.deltas, asked=asked, only=arguments.name)
     return explain_delta_code(program, asked) if arguments.deltas else explain_code(program)

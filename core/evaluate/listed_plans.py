@@ -1,0 +1,39 @@
+"""The plans of a program's rules, as text, and the machine that runs each unit."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from everlog.core.evaluate.machines import machines
+from everlog.core.evaluate.native_rounds import planned
+from everlog.core.evaluate.value_columns import shapes_of
+from everlog.core.ir.listing import listing
+from everlog.core.native.coverage import uncovered
+from everlog.core.program import Program
+from everlog.core.program.dependencies import units
+from everlog.core.storage.table_statistics import SAMPLE, Guess, Statistics
+
+
+def explain_ir(program: Program, only: str | None = None) -> str:
+    """Each unit with its machine, and its rules as plans; of one relation or rule with `only`.
+
+    The order of joins is that for the facts in the program's text.
+    """
+    known = partial(_known, program)
+    parts = []
+    for unit, why_python in machines(program, shapes_of(program, units(program))):
+        rules = [rule for rule in unit.rules if only in (None, rule.name, rule.head.relation)]
+        if not rules:
+            continue
+        machine = f"Python: {why_python}" if why_python else "the compiled machine"
+        parts.append(f"{', '.join(unit.relations)}: evaluated by {machine}")
+        for rule in rules:
+            if not uncovered(rule):
+                places: list[int | None] = [*unit.positions(rule)] if unit.recursive else []
+                parts += [listing(planned(program, unit, rule, place, known)) for place in places or [None]]
+    return "\n\n".join(parts)
+
+
+def _known(program: Program, name: str) -> Statistics:
+    rows = program.facts.get(name, ())
+    return Statistics(len(rows), list(rows[:SAMPLE])) if rows else Guess(program.relations[name].arity)

@@ -1,0 +1,56 @@
+"""Which machine runs which unit of a whole evaluation, and why.
+
+The compiled machine derives row by row, fast and in little memory.  Python derives set by set: that
+is faster where a recursion carries a column along, and its sets are shared.  A unit that reads such
+sets stays in Python, too: as rows they would be far larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from everlog.core.evaluate.flow import flow_steps
+from everlog.core.evaluate.ordered import key_steps
+from everlog.core.native.availability import why_not
+from everlog.core.native.coverage import uncovered
+from everlog.core.program import Program
+from everlog.core.program.dependencies import Unit, units
+from everlog.core.storage.shape import Shape
+
+
+def machines(program: Program, shapes: Mapping[str, Shape]) -> Iterator[tuple[Unit, str]]:
+    """Every unit in order, with the reason why Python runs it; empty: the compiled machine."""
+    shared: set[str] = set()
+    absent = why_not()
+    for unit in units(program):
+        if _shares_sets(program, unit, shapes):
+            shared.update(unit.relations)
+        yield unit, absent or why_python(program, unit, shapes, shared)
+
+
+def _shares_sets(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> bool:
+    if any(program.relations[name].equivalence for name in unit.relations):
+        return True
+    return bool(unit.recursive and flow_steps(program, unit, shapes))
+
+
+def why_python(program: Program, unit: Unit, shapes: Mapping[str, Shape], shared: Collection[str]) -> str:
+    """Why the compiled machine does not run a unit; empty if it does."""
+    for name in unit.relations:
+        relation = program.relations[name]
+        if relation.equivalence:
+            return f"{name} is an equivalence relation"
+        if relation.choices:
+            return f"{name} has a choice domain"
+        if relation.auxiliary_of:
+            return f"{name} is an auxiliary relation"
+    if unit.subsumptions:
+        return f"{unit.subsumptions[0].dominated.relation} has a subsumption"
+    if unit.recursive and flow_steps(program, unit, shapes):
+        return "its sets flow through the components of a graph"
+    if unit.recursive and key_steps(program, unit, shapes):
+        return "it settles each key once, in order"
+    for name in sorted(unit.reads):
+        if name in shared:
+            return f"it reads {name}, whose keys share sets"
+    return next(filter(None, map(uncovered, unit.rules)), "")

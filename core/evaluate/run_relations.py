@@ -1,0 +1,101 @@
+"""The relations of a whole evaluation, on the machine that computes them.
+
+A relation begins with its base facts.  The machine that runs its unit asks for it first, and gets
+it in its own form; the other machine gets a converted copy when it first asks, by which time the
+relation is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from everlog.core.program import Kind, Program, Row
+from everlog.core.storage.shape import Shape
+from everlog.core.storage.table_statistics import SAMPLE, Statistics
+from everlog.core.storage.tables import Table, TableOf
+
+if TYPE_CHECKING:
+    from everlog.core.native import _machine as machine
+
+_KIND_NUMBERS = {Kind.NUMBER: 0, Kind.UNSIGNED: 1, Kind.FLOAT: 2, Kind.SYMBOL: 3}
+Load = Callable[[str, Iterable[Row]], None]
+
+
+class Tables(dict[str, Table]):
+    """Tables by name, each made when it is first asked for."""
+
+    def __init__(self, make: Callable[[str], Table]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> Table:
+        self[name] = self._make(name)
+        return self[name]
+
+
+class Relations:
+    """Every relation of a program, as a table of Python, as words, or both."""
+
+    def __init__(self, program: Program, shapes: Mapping[str, Shape], base: Mapping[str, Iterable[Row]]) -> None:
+        self.program, self.shapes, self._base = program, shapes, base
+        self.tables = Tables(self._table)
+        self.begin: Callable[[str, Iterable[Row]], Table] | None = None  # makes a table from base facts
+        self.words: dict[str, machine.Relation] = {}
+        self._statistics: dict[str, Statistics] = {}
+        self._symbols: machine.Symbols | None = None
+
+    def _table(self, name: str) -> Table:
+        if name in self.words:
+            shape = self.shapes[name]
+            return TableOf(shape, shape.facts_of(self.words[name].rows()))
+        assert self.begin is not None
+        return self.begin(name, self._base.get(name, ()))
+
+    @property
+    def symbols(self) -> machine.Symbols:
+        if self._symbols is None:
+            from everlog.core.native import _machine as machine  # here: only where it was built
+
+            self._symbols = machine.Symbols()
+        return self._symbols
+
+    def native(self, name: str) -> machine.Relation:
+        """A relation for the compiled machine; NotAWord if a value is not of its column's type."""
+        found = self.words.get(name)
+        if found is None:
+            from everlog.core.native import _machine as machine
+
+            kinds = tuple(_KIND_NUMBERS[column.kind] for column in self.program.relations[name].columns)
+            found = machine.Relation(kinds, self.symbols)
+            found.fill(self.tables[name].rows() if name in self.tables else self._base.get(name, ()))
+            found.advance()
+            self.words[name] = found
+        return found
+
+    def statistics(self, name: str) -> Statistics:
+        """What the planner knows of a complete relation of the compiled machine."""
+        found = self._statistics.get(name)
+        if found is None:
+            relation = self.native(name)
+            found = self._statistics[name] = Statistics(len(relation), relation.sample(SAMPLE))
+        return found
+
+    def all_tables(self) -> dict[str, Table]:
+        """Every relation as a table."""
+        for name in self.program.relations:
+            self.tables[name]
+        return self.tables
+
+    def size(self, name: str) -> int:
+        return len(self.words[name] if name in self.words else self.tables[name])
+
+    def rows(self, name: str) -> Iterable[Row]:
+        """The facts in no order."""
+        return self.words[name].rows() if name in self.words else self.tables[name].rows()
+
+    def sorted_rows(self, name: str) -> Iterable[Row]:
+        if name in self.words:
+            return self.words[name].sorted_rows()
+        table = self.tables[name]
+        return table.shape.sorted_rows(table.facts)

@@ -1,0 +1,113 @@
+"""The operations of a plan, and the versions of the relations that they read.
+
+A plan runs depth first.  `Scan` and `Probe` are loops: each row gives values to variables, and the
+operations below run for it.  A test that fails returns to the loop above it.  `Add` stands at the
+bottom: it derives a fact.
+
+Operands are variables and constants.  A term that computes something is a `Let` before its use.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeAlias
+
+from attrs import frozen
+
+from everlog.core.program import Constant, Kind, Rule, Variable
+
+Operand: TypeAlias = Variable | Constant
+Key: TypeAlias = tuple[tuple[int, Operand], ...]  # columns, ascending, with the values they must have
+Binds: TypeAlias = tuple[tuple[int, Variable], ...]  # columns, ascending, with the variables that get them
+
+
+class Version(StrEnum):
+    """The facts that an operation reads, as of the beginning of a round."""
+
+    ALL = "all"
+    OLD = "old"  # without those of the last round
+    DELTA = "Δ"  # those of the last round
+
+
+@frozen
+class Source:
+    """A version of a relation."""
+
+    relation: str
+    arity: int
+    version: Version = Version.ALL
+
+
+@frozen
+class Scan:
+    """A loop over all rows."""
+
+    source: Source
+    binds: Binds
+
+
+@frozen
+class Probe:
+    """A loop over the rows with some values, through an index."""
+
+    source: Source
+    key: Key
+    binds: Binds
+
+
+@frozen
+class Exists:
+    """A test that some row has these values; `negated`: that none has."""
+
+    source: Source
+    key: Key
+    negated: bool = False
+
+
+@frozen
+class Compare:
+    op: str
+    left: Operand
+    right: Operand
+    kind: Kind
+
+
+@frozen
+class Let:
+    """The value of a functor; without a name, the value of its only argument."""
+
+    target: Variable
+    functor: str
+    args: tuple[Operand, ...]
+    operand: Kind
+    kind: Kind
+
+
+@frozen
+class Unknown:
+    """A test that the fact to be derived is not there yet, before loops that it does not need."""
+
+    relation: str
+    args: tuple[Operand, ...]
+
+
+@frozen
+class Add:
+    """Derive a fact.  Then the innermost `leave` loops end: they bind nothing of it."""
+
+    relation: str
+    args: tuple[Operand, ...]
+    leave: int = 0
+
+
+Loop: TypeAlias = Scan | Probe
+Operation: TypeAlias = Scan | Probe | Exists | Compare | Let | Unknown | Add
+
+
+@frozen
+class Plan:
+    """One version of a rule; `delta` is the place of the atom that reads Δ, if one does."""
+
+    rule: Rule
+    delta: int | None
+    operations: tuple[Operation, ...]

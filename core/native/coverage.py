@@ -1,0 +1,108 @@
+"""Which rules the compiled machine can run, and how it computes functors and comparisons.
+
+Arithmetic and comparisons of numbers have an operation of the machine.  All other functors are
+calls of the function that Python has for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from everlog.core.program import Aggregate, Call, Kind, Range, Rule, calls_of
+from everlog.core.program.bodies import rule_may_fail
+
+NUMBER, UNSIGNED, FLOAT, SYMBOL = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
+
+# The operation of a functor, by name and kind of its operands.
+FUNCTORS: dict[tuple[str, Kind], str] = {
+    ("/", NUMBER): "DIVIDE",
+    ("/", UNSIGNED): "UNSIGNED_DIVIDE",
+    ("%", NUMBER): "MODULO",
+    ("%", UNSIGNED): "UNSIGNED_MODULO",
+    ("bshr", NUMBER): "SHIFT_RIGHT",
+    ("bshr", UNSIGNED): "UNSIGNED_SHIFT_RIGHT",
+    ("+", FLOAT): "FLOAT_PLUS",
+    ("-", FLOAT): "FLOAT_MINUS",
+    ("*", FLOAT): "FLOAT_TIMES",
+    ("/", FLOAT): "FLOAT_DIVIDE",
+    ("neg", FLOAT): "FLOAT_NEGATE",
+    ("min", NUMBER): "LEAST",
+    ("max", NUMBER): "GREATEST",
+    ("min", UNSIGNED): "UNSIGNED_LEAST",
+    ("max", UNSIGNED): "UNSIGNED_GREATEST",
+    ("min", FLOAT): "FLOAT_LEAST",
+    ("max", FLOAT): "FLOAT_GREATEST",
+    ("to_number", UNSIGNED): "MOVE",
+    ("utoi", UNSIGNED): "MOVE",
+    ("ord", UNSIGNED): "MOVE",
+    ("ord", NUMBER): "MOVE",
+    ("to_unsigned", NUMBER): "MOVE",
+    ("itou", NUMBER): "MOVE",
+    ("to_float", NUMBER): "TO_FLOAT",
+    ("itof", NUMBER): "TO_FLOAT",
+    ("to_float", UNSIGNED): "UNSIGNED_TO_FLOAT",
+    ("utof", UNSIGNED): "UNSIGNED_TO_FLOAT",
+    ("to_number", FLOAT): "TRUNCATE",
+    ("ftoi", FLOAT): "TRUNCATE",
+    ("to_unsigned", FLOAT): "UNSIGNED_TRUNCATE",
+    ("ftou", FLOAT): "UNSIGNED_TRUNCATE",
+}
+for _kind in (NUMBER, UNSIGNED):
+    FUNCTORS |= {
+        ("+", _kind): "PLUS",
+        ("-", _kind): "MINUS",
+        ("*", _kind): "TIMES",
+        ("neg", _kind): "NEGATE",
+        ("band", _kind): "BIT_AND",
+        ("bor", _kind): "BIT_OR",
+        ("bxor", _kind): "BIT_XOR",
+        ("bnot", _kind): "BIT_NOT",
+        ("bshl", _kind): "SHIFT_LEFT",
+        ("bshru", _kind): "UNSIGNED_SHIFT_RIGHT",
+        ("land", _kind): "BOTH",
+        ("lor", _kind): "EITHER",
+        ("lxor", _kind): "ONE_OF",
+        ("lnot", _kind): "NEITHER",
+    }
+for _kind, _name in ((NUMBER, "to_number"), (UNSIGNED, "to_unsigned"), (FLOAT, "to_float"), (SYMBOL, "to_string")):
+    FUNCTORS[_name, _kind] = "MOVE"
+
+# The operation of a comparison, and whether its sides are swapped.
+COMPARED: dict[tuple[str, Kind], tuple[str, bool]] = {}
+for _kind, _prefix in ((NUMBER, ""), (UNSIGNED, "UNSIGNED_"), (FLOAT, "FLOAT_")):
+    COMPARED |= {
+        ("<", _kind): (f"{_prefix}LESS", False),
+        ("<=", _kind): (f"{_prefix}LESS_EQUAL", False),
+        (">", _kind): (f"{_prefix}LESS", True),
+        (">=", _kind): (f"{_prefix}LESS_EQUAL", True),
+    }
+for _kind in Kind:
+    COMPARED["=", _kind] = "EQUAL", False
+    COMPARED["!=", _kind] = "FLOAT_DIFFERENT" if _kind is FLOAT else "DIFFERENT", False
+
+
+def uncovered(rule: Rule) -> str:
+    """Why a rule cannot run on the compiled machine; empty if it can."""
+    return next(_reasons(rule), "")
+
+
+def _reasons(rule: Rule) -> Iterator[str]:
+    for literal in rule.body:
+        if isinstance(literal, Aggregate):
+            yield f"{rule.name} has an aggregate"
+        if isinstance(literal, Range):
+            yield f"{rule.name} has a range"
+    for call in calls_of(rule):
+        if _depends_on_order(call):
+            yield f"{rule.name} uses the ordinals of symbols"
+        if call.name == "as" and call.kind is FLOAT and call.operand is not FLOAT:
+            yield f"{rule.name} makes floats of bits"
+        if call.name == "autoinc":
+            yield f"{rule.name} numbers its facts"
+    if rule_may_fail(rule):
+        yield f"{rule.name} computes what some values do not have"
+
+
+def _depends_on_order(call: Call) -> bool:
+    """Ordinals are given in order of first use, which is that of the evaluation."""
+    return call.operand is SYMBOL and (call.name == "ord" or (call.name == "as" and call.kind is not SYMBOL))

@@ -1,0 +1,77 @@
+/* One version of a rule as operations over registers, and the loop that runs them.
+ *
+ * Operations run depth first.  A loop (SCAN, PROBE) writes the columns of its next row to registers
+ * and goes on; a test that fails, and the ADD at the end, return to the nearest loop.  Operands are
+ * always registers: constants are written to registers of their own before the first run.
+ *
+ * Nothing here calls Python, except through `call` and `check`, which take its lock themselves.
+ */
+#ifndef EVERLOG_PLAN_H
+#define EVERLOG_PLAN_H
+
+#include "relation.h"
+
+enum Version { ALL, OLD, DELTA };
+
+enum Code {
+    SCAN, PROBE,                    /* loops */
+    EXISTS, ABSENT,                 /* some row has the key, or none */
+    FOUND, MISSING,                 /* the whole row is there, or not */
+    FILLED, EMPTY,                  /* there is any row, or none */
+    UNKNOWN,                        /* the row is not there, not even since the round began */
+    EQUAL, DIFFERENT, LESS, LESS_EQUAL, UNSIGNED_LESS, UNSIGNED_LESS_EQUAL,
+    FLOAT_DIFFERENT, FLOAT_LESS, FLOAT_LESS_EQUAL,
+    CALL_TEST,                      /* a comparison that Python answers */
+    MOVE, PLUS, MINUS, TIMES, NEGATE,
+    DIVIDE, UNSIGNED_DIVIDE, MODULO, UNSIGNED_MODULO,
+    BIT_AND, BIT_OR, BIT_XOR, BIT_NOT, SHIFT_LEFT, SHIFT_RIGHT, UNSIGNED_SHIFT_RIGHT,
+    BOTH, EITHER, ONE_OF, NEITHER,  /* logical and, or, exclusive or, not */
+    LEAST, GREATEST, UNSIGNED_LEAST, UNSIGNED_GREATEST, FLOAT_LEAST, FLOAT_GREATEST,
+    FLOAT_PLUS, FLOAT_MINUS, FLOAT_TIMES, FLOAT_DIVIDE, FLOAT_NEGATE,
+    TO_FLOAT, UNSIGNED_TO_FLOAT, TRUNCATE, UNSIGNED_TRUNCATE,
+    CALL,                           /* a functor that Python computes */
+    ADD
+};
+
+typedef struct {
+    enum Code code;
+    enum Version version;
+    int back; /* the loop to return to, or -1 */
+    Relation *relation;
+    const Index *index;
+    uint32_t *from; /* registers that are read: of a key, a row, or operands */
+    uint32_t from_count;
+    uint32_t *columns, *to; /* columns that a loop writes, and to which registers */
+    uint32_t to_count;
+    int64_t *words; /* room for the words of `from` */
+    const uint32_t *rows; /* PROBE: the next row, and where to stop */
+    uint64_t row, end;    /* SCAN: the same */
+} Op;
+
+typedef struct Plan Plan;
+/* 1 or 0: the answer of a test; STOPPED: an exception was raised. */
+typedef int (*Call)(void *context, int op, int64_t *registers);
+typedef int (*Check)(void *context);
+
+struct Plan {
+    Batch batch; /* derived rows that wait to be added */
+    Op *ops;
+    int count;
+    int64_t *registers;
+    uint32_t register_count;
+    uint64_t derivations; /* how often a fact was derived, new or known */
+    Call call;
+    Check check;
+    void *context;
+};
+
+Plan *plan_new(int ops, uint32_t registers);
+void plan_free(Plan *plan);
+
+/* Room in an operation for its operands and targets.  DONE or NO_MEMORY. */
+int op_reserve(Op *op, uint32_t from_count, uint32_t to_count);
+
+/* Derive everything once; DONE or a failure. */
+int plan_run(Plan *plan);
+
+#endif

@@ -1,0 +1,503 @@
+#include "relation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ── hashing ──────────────────────────────────────────────────────────────────────────────── */
+
+#define FIRST_BITS 4
+#define FULL(count, bits) ((uint64_t)(count) >= ((uint64_t)5 << (bits)) / 8) /* at most 5/8 of the slots */
+
+static inline uint64_t mixed(uint64_t hash, int64_t word) {
+    hash = (hash ^ (uint64_t)word) * 0x9E3779B97F4A7C15u;
+    return hash ^ (hash >> 32);
+}
+
+static inline uint64_t hash_of(const int64_t *words, uint32_t width) {
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < width; i++) hash = mixed(hash, words[i]);
+    return hash * 0xD6E8FEB86659FD93u;
+}
+
+static inline uint64_t hash_of_row(const Relation *relation, uint32_t row) {
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < relation->width; i++) hash = mixed(hash, relation_word(relation, row, i));
+    return hash * 0xD6E8FEB86659FD93u;
+}
+
+static inline uint64_t hash_of_key(const Index *index, uint32_t row) {
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < index->width; i++)
+        hash = mixed(hash, relation_word(index->relation, row, index->columns[i]));
+    return hash * 0xD6E8FEB86659FD93u;
+}
+
+/* A slot has 32 bits: its low `bits` hold a number + 1 (0: empty), the others bits of the hash, which
+ * tell most other keys apart without a look at them.  Numbers are below 5/8 · 2^bits, so they fit. */
+static inline uint32_t mask_of(const Hash *hash) { return (uint32_t)(((uint64_t)1 << hash->bits) - 1); }
+static inline uint32_t tag_of(uint64_t hash, uint32_t mask) { return (uint32_t)(hash >> 32) & ~mask; }
+static inline uint32_t start_of(uint64_t hash, uint32_t mask) { return (uint32_t)(hash >> 8) & mask; }
+
+static void put(Hash *table, uint64_t hash, uint32_t number) {
+    uint32_t mask = mask_of(table), at = start_of(hash, mask);
+    while (table->slots[at]) at = (at + 1) & mask;
+    table->slots[at] = tag_of(hash, mask) | (number + 1);
+}
+
+/* Room for `count` numbers; the slots are empty afterwards if there was none.  ADDED: they are. */
+static int make_room(Hash *table, uint64_t count) {
+    int bits = table->slots ? table->bits : FIRST_BITS;
+    while (FULL(count, bits)) bits++;
+    if (table->slots && bits == table->bits) return DONE;
+    if (bits > 32) return TOO_MANY_ROWS;
+    uint32_t *slots = calloc((size_t)1 << bits, sizeof *slots);
+    if (!slots) return NO_MEMORY;
+    free(table->slots);
+    table->slots = slots;
+    table->bits = bits;
+    return ADDED;
+}
+
+/* ── rows ─────────────────────────────────────────────────────────────────────────────────── */
+
+static inline size_t row_bytes(const Relation *relation) {
+    return (size_t)relation->width * (relation->narrow ? sizeof(int32_t) : sizeof(int64_t));
+}
+
+static inline int is_row(const Relation *relation, uint32_t row, const int64_t *words) {
+    uint64_t at = (uint64_t)row * relation->width;
+    if (relation->narrow) {
+        const int32_t *stored = (const int32_t *)relation->words + at;
+        for (uint32_t i = 0; i < relation->width; i++)
+            if (stored[i] != words[i]) return 0;
+    } else {
+        const int64_t *stored = (const int64_t *)relation->words + at;
+        for (uint32_t i = 0; i < relation->width; i++)
+            if (stored[i] != words[i]) return 0;
+    }
+    return 1;
+}
+
+Relation *relation_new(uint32_t width) {
+    Relation *relation = calloc(1, sizeof *relation);
+    if (!relation) return NULL;
+    relation->width = width;
+    relation->narrow = 1;
+    return relation;
+}
+
+static void index_free(Index *index) {
+    if (!index) return;
+    free(index->columns);
+    free(index->hash.slots);
+    free(index->groups);
+    free(index->rows);
+    free(index);
+}
+
+void relation_free(Relation *relation) {
+    if (!relation) return;
+    for (uint32_t i = 0; i < relation->index_count; i++) index_free(relation->indexes[i]);
+    free(relation->indexes);
+    free(relation->hash.slots);
+    free(relation->words);
+    free(relation);
+}
+
+static int widen(Relation *relation) {
+    size_t words = (size_t)relation->capacity * relation->width;
+    int64_t *wide = malloc(words ? words * sizeof *wide : 1);
+    if (!wide) return NO_MEMORY;
+    const int32_t *stored = relation->words;
+    for (size_t i = 0; i < (size_t)relation->count * relation->width; i++) wide[i] = stored[i];
+    free(relation->words);
+    relation->words = wide;
+    relation->narrow = 0;
+    return DONE;
+}
+
+static int make_room_for_row(Relation *relation) {
+    if (relation->count == relation->capacity) {
+        if (relation->count >= MOST_ROWS) return TOO_MANY_ROWS;
+        uint64_t capacity = relation->capacity < 8 ? 8 : relation->capacity + (uint64_t)relation->capacity / 2;
+        if (capacity > MOST_ROWS) capacity = MOST_ROWS;
+        size_t bytes = row_bytes(relation) * (size_t)capacity;
+        void *words = realloc(relation->words, bytes ? bytes : 1);
+        if (!words) return NO_MEMORY;
+        relation->words = words;
+        relation->capacity = (uint32_t)capacity;
+    }
+    int status = make_room(&relation->hash, (uint64_t)relation->count + 1);
+    if (status == ADDED)
+        for (uint32_t row = 0; row < relation->count; row++) put(&relation->hash, hash_of_row(relation, row), row);
+    return status < 0 ? status : DONE;
+}
+
+/* The slot of a row, or the empty one at which it would be put. */
+static inline uint32_t slot_of(const Relation *relation, const int64_t *row, uint64_t hash) {
+    const uint32_t *slots = relation->hash.slots;
+    uint32_t mask = mask_of(&relation->hash), tag = tag_of(hash, mask), at = start_of(hash, mask), found;
+    while ((found = slots[at]) != 0) {
+        if ((found & ~mask) == tag && is_row(relation, (found & mask) - 1, row)) break;
+        at = (at + 1) & mask;
+    }
+    return at;
+}
+
+uint32_t relation_find(const Relation *relation, const int64_t *row) {
+    if (!relation->count) return NO_ROW;
+    uint32_t found = relation->hash.slots[slot_of(relation, row, hash_of(row, relation->width))];
+    return found ? (found & mask_of(&relation->hash)) - 1 : NO_ROW;
+}
+
+static inline int fits_narrow(const int64_t *row, uint32_t width) {
+    for (uint32_t i = 0; i < width; i++)
+        if (row[i] != (int32_t)row[i]) return 0;
+    return 1;
+}
+
+static int add_hashed(Relation *relation, const int64_t *row, uint64_t hash) {
+    uint32_t at = 0;
+    if (relation->hash.slots) {
+        at = slot_of(relation, row, hash);
+        if (relation->hash.slots[at]) return KNOWN;
+    }
+    int status = DONE;
+    if (relation->narrow && !fits_narrow(row, relation->width)) status = widen(relation);
+    if (status == DONE && (relation->count == relation->capacity || FULL(relation->count + 1, relation->hash.bits))) {
+        status = make_room_for_row(relation);
+        if (status == DONE) at = slot_of(relation, row, hash);
+    }
+    if (status != DONE) return status;
+    uint64_t place = (uint64_t)relation->count * relation->width;
+    if (relation->narrow)
+        for (uint32_t i = 0; i < relation->width; i++) ((int32_t *)relation->words)[place + i] = (int32_t)row[i];
+    else
+        for (uint32_t i = 0; i < relation->width; i++) ((int64_t *)relation->words)[place + i] = row[i];
+    relation->hash.slots[at] = tag_of(hash, mask_of(&relation->hash)) | (relation->count + 1);
+    relation->count++;
+    return ADDED;
+}
+
+int relation_add(Relation *relation, const int64_t *row) {
+    return add_hashed(relation, row, hash_of(row, relation->width));
+}
+
+int batch_put(Batch *batch, Relation *relation) {
+    uint64_t hash = hash_of(batch->rows + (size_t)batch->count * relation->width, relation->width);
+    if (relation->hash.slots) PREFETCH(&relation->hash.slots[start_of(hash, mask_of(&relation->hash))]);
+    batch->hashes[batch->count] = hash;
+    return ++batch->count == BATCH ? batch_flush(batch, relation) : DONE;
+}
+
+int batch_flush(Batch *batch, Relation *relation) {
+    int count = batch->count, status = DONE;
+    batch->count = 0;
+    if (relation->hash.slots) {
+        uint32_t mask = mask_of(&relation->hash);
+        for (int i = 0; i < count; i++) {
+            uint32_t found = relation->hash.slots[start_of(batch->hashes[i], mask)];
+            if (found) PREFETCH((const char *)relation->words + ((found & mask) - 1) * row_bytes(relation));
+        }
+    }
+    for (int i = 0; i < count && status >= 0; i++)
+        status = add_hashed(relation, batch->rows + (size_t)i * relation->width, batch->hashes[i]);
+    return status < 0 ? status : DONE;
+}
+
+/* ── indexes ──────────────────────────────────────────────────────────────────────────────── */
+
+static inline int has_key(const Index *index, uint32_t group, const int64_t *key) {
+    uint32_t row = index->groups[group].first;
+    for (uint32_t i = 0; i < index->width; i++)
+        if (relation_word(index->relation, row, index->columns[i]) != key[i]) return 0;
+    return 1;
+}
+
+static inline int same_key(const Index *index, uint32_t one, uint32_t other) {
+    for (uint32_t i = 0; i < index->width; i++)
+        if (relation_word(index->relation, one, index->columns[i]) !=
+            relation_word(index->relation, other, index->columns[i]))
+            return 0;
+    return 1;
+}
+
+uint32_t index_find(const Index *index, const int64_t *key, const uint32_t **rows) {
+    if (!index->group_count) return 0;
+    uint64_t hash = hash_of(key, index->width);
+    uint32_t mask = mask_of(&index->hash), tag = tag_of(hash, mask), at = start_of(hash, mask), found;
+    while ((found = index->hash.slots[at]) != 0) {
+        uint32_t number = (found & mask) - 1;
+        if ((found & ~mask) == tag && has_key(index, number, key)) {
+            const Group *group = &index->groups[number];
+            *rows = group->count == 1 ? &group->first : index->rows + group->at;
+            return group->count;
+        }
+        at = (at + 1) & mask;
+    }
+    return 0;
+}
+
+static int make_room_for_group(Index *index) {
+    if (index->group_count == index->group_capacity) {
+        uint64_t capacity = index->group_capacity < 8 ? 8 : index->group_capacity + (uint64_t)index->group_capacity / 2;
+        Group *groups = realloc(index->groups, capacity * sizeof *groups);
+        if (!groups) return NO_MEMORY;
+        index->groups = groups;
+        index->group_capacity = (uint32_t)capacity;
+    }
+    int status = make_room(&index->hash, (uint64_t)index->group_count + 1);
+    if (status == ADDED)
+        for (uint32_t group = 0; group < index->group_count; group++)
+            put(&index->hash, hash_of_key(index, index->groups[group].first), group);
+    return status < 0 ? status : DONE;
+}
+
+/* The group of a row's key, made if there is none; `number` gets it. */
+static int group_of(Index *index, uint32_t row, uint32_t *number) {
+    uint64_t hash = hash_of_key(index, row);
+    if (index->hash.slots) {
+        uint32_t mask = mask_of(&index->hash), tag = tag_of(hash, mask), at = start_of(hash, mask), found;
+        while ((found = index->hash.slots[at]) != 0) {
+            *number = (found & mask) - 1;
+            if ((found & ~mask) == tag && same_key(index, index->groups[*number].first, row)) return KNOWN;
+            at = (at + 1) & mask;
+        }
+    }
+    int status = make_room_for_group(index);
+    if (status != DONE) return status;
+    *number = index->group_count;
+    index->groups[*number] = (Group){row, 0, 0};
+    put(&index->hash, hash, index->group_count++);
+    return ADDED;
+}
+
+static int reserve(Index *index, uint64_t more) {
+    if (index->used + more <= index->capacity) return DONE;
+    uint64_t capacity = index->capacity + index->capacity / 2;
+    if (capacity < index->used + more) capacity = index->used + more;
+    uint32_t *rows = realloc(index->rows, capacity * sizeof *rows);
+    if (!rows) return NO_MEMORY;
+    index->rows = rows;
+    index->capacity = capacity;
+    return DONE;
+}
+
+/* A place for 2^size row numbers. */
+static int take_place(Index *index, int size, uint64_t *place) {
+    if (index->free[size] != UINT64_MAX) {
+        *place = index->free[size];
+        memcpy(&index->free[size], index->rows + *place, sizeof(uint64_t));
+        return DONE;
+    }
+    int status = reserve(index, (uint64_t)1 << size);
+    *place = index->used;
+    if (status == DONE) index->used += (uint64_t)1 << size;
+    return status;
+}
+
+static void give_place(Index *index, int size, uint64_t place) {
+    memcpy(index->rows + place, &index->free[size], sizeof(uint64_t));
+    index->free[size] = place;
+}
+
+/* Append one row to its group.  A group of n rows has a place for the next power of two. */
+static int append(Index *index, uint32_t row) {
+    uint32_t number;
+    int status = group_of(index, row, &number);
+    if (status < 0) return status;
+    Group *group = &index->groups[number];
+    uint32_t count = group->count;
+    int is_packed = group->at < index->packed;
+    if (count && (count == 1 || is_packed || !(count & (count - 1)))) {
+        int size = 1;
+        while ((uint64_t)1 << size <= count) size++;
+        uint64_t place;
+        status = take_place(index, size, &place);
+        if (status != DONE) return status;
+        memcpy(index->rows + place, count == 1 ? &group->first : index->rows + group->at, count * sizeof(uint32_t));
+        if (count > 1 && !is_packed) give_place(index, size - 1, group->at);
+        group->at = place;
+    }
+    if (count) index->rows[group->at + count] = row;
+    group->count = count + 1;
+    return DONE;
+}
+
+/* Fill an empty index: count the rows of each group, then put them where they belong. */
+static int build(Index *index, uint32_t until) {
+    uint32_t *numbers = malloc(until ? until * sizeof *numbers : 1);
+    if (!numbers) return NO_MEMORY;
+    int status = DONE;
+    for (uint32_t row = 0; row < until && status >= 0; row++) {
+        status = group_of(index, row, &numbers[row]);
+        if (status >= 0) index->groups[numbers[row]].count++;
+    }
+    uint64_t places = 0;
+    for (uint32_t group = 0; status >= 0 && group < index->group_count; group++) {
+        Group *one = &index->groups[group];
+        one->at = places;
+        if (one->count > 1) places += one->count;
+        one->count = 0;
+    }
+    if (status >= 0) status = reserve(index, places);
+    if (status == DONE) {
+        for (uint32_t row = 0; row < until; row++) {
+            Group *group = &index->groups[numbers[row]];
+            uint64_t end = numbers[row] + 1 < index->group_count ? index->groups[numbers[row] + 1].at : places;
+            if (end > group->at) index->rows[group->at + group->count] = row;
+            group->count++;
+        }
+        index->used = index->packed = places;
+        index->covered = until;
+    }
+    free(numbers);
+    return status < 0 ? status : DONE;
+}
+
+static int extend(Index *index, uint32_t until) {
+    if (!index->covered && !index->group_count) return build(index, until);
+    for (; index->covered < until; index->covered++) {
+        int status = append(index, index->covered);
+        if (status != DONE) return status;
+    }
+    return DONE;
+}
+
+int relation_advance(Relation *relation) {
+    relation->lo = relation->hi;
+    relation->hi = relation->count;
+    for (uint32_t i = 0; i < relation->index_count; i++) {
+        int status = extend(relation->indexes[i], relation->hi);
+        if (status != DONE) return status;
+    }
+    return DONE;
+}
+
+static Index *find_index(const Relation *relation, const uint32_t *columns, uint32_t width) {
+    for (uint32_t i = 0; i < relation->index_count; i++) {
+        Index *index = relation->indexes[i];
+        if (index->width == width && !memcmp(index->columns, columns, width * sizeof *columns)) return index;
+    }
+    return NULL;
+}
+
+Index *relation_index(Relation *relation, const uint32_t *columns, uint32_t width) {
+    Index *index = find_index(relation, columns, width);
+    if (index) return index;
+    index = calloc(1, sizeof *index);
+    if (!index) return NULL;
+    index->relation = relation;
+    index->width = width;
+    memset(index->free, 0xFF, sizeof index->free);
+    index->columns = malloc(width ? width * sizeof *columns : 1);
+    Index **indexes = realloc(relation->indexes, (relation->index_count + 1) * sizeof *indexes);
+    if (indexes) relation->indexes = indexes;
+    if (!index->columns || !indexes) {
+        index_free(index);
+        return NULL;
+    }
+    memcpy(index->columns, columns, width * sizeof *columns);
+    if (extend(index, relation->hi) != DONE) {
+        index_free(index);
+        return NULL;
+    }
+    relation->indexes[relation->index_count++] = index;
+    return index;
+}
+
+/* ── what tests and limits ask for ────────────────────────────────────────────────────────── */
+
+static uint64_t hash_bytes(const Hash *hash) { return hash->slots ? sizeof(uint32_t) << hash->bits : 0; }
+
+uint64_t relation_bytes(const Relation *relation) {
+    uint64_t bytes = sizeof *relation + row_bytes(relation) * relation->capacity + hash_bytes(&relation->hash);
+    for (uint32_t i = 0; i < relation->index_count; i++) {
+        const Index *index = relation->indexes[i];
+        bytes += sizeof *index + hash_bytes(&index->hash) + index->group_capacity * sizeof(Group) +
+                 index->capacity * sizeof(uint32_t);
+    }
+    return bytes;
+}
+
+static int check_index(const Relation *relation, const Index *index) {
+    uint64_t seen = 0;
+    for (uint32_t group = 0; group < index->group_count; group++) {
+        const Group *one = &index->groups[group];
+        const uint32_t *rows = one->count == 1 ? &one->first : index->rows + one->at;
+        for (uint32_t i = 0; i < one->count; i++) {
+            if (rows[i] >= index->covered || !same_key(index, one->first, rows[i])) return 3;
+            if (i && rows[i] <= rows[i - 1]) return 3;
+            seen++;
+        }
+    }
+    return seen == index->covered && index->covered == relation->hi ? 0 : 3;
+}
+
+int relation_check(const Relation *relation) {
+    int64_t words[256];
+    for (uint32_t row = 0; row < relation->count && relation->width <= 256; row++) {
+        for (uint32_t i = 0; i < relation->width; i++) words[i] = relation_word(relation, row, i);
+        uint32_t found = relation->hash.slots[slot_of(relation, words, hash_of(words, relation->width))];
+        if ((found & mask_of(&relation->hash)) != row + 1) return 1;
+    }
+    for (uint32_t i = 0; i < relation->index_count; i++)
+        if (check_index(relation, relation->indexes[i])) return 3;
+    return 0;
+}
+
+/* ── order ────────────────────────────────────────────────────────────────────────────────── */
+
+static uint64_t order_key(int64_t word, int kind, const uint32_t *ranks) {
+    uint64_t sign = (uint64_t)1 << 63, bits = (uint64_t)word;
+    switch (kind) {
+        case SIGNED: return bits ^ sign;
+        case FLOATING:
+            if (bits == 0x7FF8000000000000u) return 0; /* NaN comes first */
+            return bits & sign ? ~bits : bits | sign;
+        case RANKED: return ranks[word];
+        default: return bits;
+    }
+}
+
+/* A stable sort by one column: digit by digit, without digits that all keys share. */
+static void sort_column(const uint64_t *keys, uint32_t count, uint64_t varying, uint32_t **order, uint32_t **other) {
+    for (int shift = 0; shift < 64; shift += 8) {
+        if (!((varying >> shift) & 0xFF)) continue;
+        uint32_t starts[257] = {0};
+        for (uint32_t i = 0; i < count; i++) starts[((keys[i] >> shift) & 0xFF) + 1]++;
+        for (int digit = 0; digit < 256; digit++) starts[digit + 1] += starts[digit];
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t row = (*order)[i];
+            (*other)[starts[(keys[row] >> shift) & 0xFF]++] = row;
+        }
+        uint32_t *sorted = *other;
+        *other = *order;
+        *order = sorted;
+    }
+}
+
+int relation_order(const Relation *relation, const int *kinds, const uint32_t *ranks, uint32_t *order) {
+    uint32_t count = relation->count;
+    uint64_t *keys = malloc(count ? count * sizeof *keys : 1);
+    uint32_t *spare = malloc(count ? count * sizeof *spare : 1);
+    if (!keys || !spare) {
+        free(keys);
+        free(spare);
+        return NO_MEMORY;
+    }
+    uint32_t *now = order, *other = spare;
+    for (uint32_t row = 0; row < count; row++) order[row] = row;
+    for (uint32_t column = relation->width; column-- > 0;) {
+        uint64_t varying = 0;
+        for (uint32_t row = 0; row < count; row++) {
+            keys[row] = order_key(relation_word(relation, row, column), kinds[column], ranks);
+            varying |= keys[row] ^ keys[0];
+        }
+        sort_column(keys, count, varying, &now, &other);
+    }
+    if (now != order) memcpy(order, now, count * sizeof *order);
+    free(keys);
+    free(spare);
+    return DONE;
+}

@@ -1,0 +1,118 @@
+/* Relations of the compiled machine: rows of words, a hash set over them, indexes.
+ *
+ * A row is `width` words of 64 bits.  Rows are stored in order of arrival and are never removed, so
+ * a version of a relation is a range of row numbers: old is [0, lo), the change is [lo, hi), all is
+ * [0, hi).  Rows from `hi` on were derived in the present round, and nobody reads them before
+ * `relation_advance`.
+ *
+ * Invariants, checked by `relation_check`:
+ *   R1  no two rows are equal, and the hash set finds each row under its number;
+ *   R2  while `narrow`, every word is stored in 32 bits; the first word that does not fit widens all;
+ *   R3  an index holds the rows [0, covered), each in the group of its key, in ascending order.
+ *
+ * Every function that allocates returns a status; after a failure the relation can still be freed.
+ */
+#ifndef EVERLOG_RELATION_H
+#define EVERLOG_RELATION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum Status { KNOWN = 0, ADDED = 1, DONE = 0, NO_MEMORY = -1, TOO_MANY_ROWS = -2, STOPPED = -3 };
+
+#define MOST_ROWS 0x7FFFFFFFu /* a slot of the hash set has 32 bits */
+#define SIZES 32
+
+typedef struct {
+    uint32_t first; /* a row with this key; the only one if count is 1 */
+    uint32_t count;
+    uint64_t at; /* where the row numbers are, if count is above 1 */
+} Group;
+
+typedef struct {
+    uint32_t *slots; /* see `slot_of` in relation.c; a number is that of a row or of a group */
+    int bits;        /* there are 2^bits slots */
+} Hash;
+
+typedef struct Relation Relation;
+
+typedef struct {
+    const Relation *relation;
+    uint32_t *columns; /* the columns of the key */
+    uint32_t width;
+    uint32_t covered; /* rows [0, covered) are in the index */
+    Hash hash;
+    Group *groups;
+    uint32_t group_count, group_capacity;
+    uint32_t *rows; /* the row numbers of groups, one after the other */
+    uint64_t used, capacity;
+    uint64_t packed;      /* groups that begin below have no room to grow */
+    uint64_t free[SIZES]; /* lists of abandoned places of 2^n numbers; UINT64_MAX ends a list */
+} Index;
+
+struct Relation {
+    uint32_t width;
+    int narrow;
+    uint32_t count, capacity;
+    uint32_t lo, hi;
+    void *words;
+    Hash hash;
+    Index **indexes;
+    uint32_t index_count;
+};
+
+Relation *relation_new(uint32_t width);
+void relation_free(Relation *relation);
+
+/* ADDED, KNOWN, or a failure. */
+int relation_add(Relation *relation, const int64_t *row);
+
+/* Rows that wait to be added.  Most of the time of an addition is spent waiting for memory: slots and
+ * rows of a batch are asked for first, and looked at when they have arrived. */
+#define BATCH 32
+typedef struct {
+    int64_t *rows; /* BATCH of them */
+    uint64_t hashes[BATCH];
+    int count;
+} Batch;
+
+/* The row at the end of the batch has been written; add all of them if it is full.  DONE or a failure. */
+int batch_put(Batch *batch, Relation *relation);
+int batch_flush(Batch *batch, Relation *relation);
+
+#if defined(__GNUC__) || defined(__clang__)
+#define PREFETCH(address) __builtin_prefetch(address)
+#else
+#define PREFETCH(address) ((void)(address))
+#endif
+
+/* The number of a row, or NO_ROW. */
+#define NO_ROW UINT32_MAX
+uint32_t relation_find(const Relation *relation, const int64_t *row);
+
+/* Begin the next round: what was added since the last one is the change. */
+int relation_advance(Relation *relation);
+
+/* The index on some columns, in ascending order, over all rows below `hi`; NULL without memory. */
+Index *relation_index(Relation *relation, const uint32_t *columns, uint32_t width);
+
+/* The rows with this key, in ascending order; 0 if there are none. */
+uint32_t index_find(const Index *index, const int64_t *key, const uint32_t **rows);
+
+/* Bytes that a relation and its indexes hold. */
+uint64_t relation_bytes(const Relation *relation);
+
+/* The number of the first broken invariant, or 0. */
+int relation_check(const Relation *relation);
+
+/* Row numbers in ascending order of their rows, into `order`.  `kinds` has the order of each column;
+ * the words of a RANKED column are compared by their `ranks`.  NaN comes first. */
+enum Order { SIGNED, UNSIGNED, FLOATING, RANKED };
+int relation_order(const Relation *relation, const int *kinds, const uint32_t *ranks, uint32_t *order);
+
+static inline int64_t relation_word(const Relation *relation, uint64_t row, uint32_t column) {
+    uint64_t at = row * relation->width + column;
+    return relation->narrow ? ((const int32_t *)relation->words)[at] : ((const int64_t *)relation->words)[at];
+}
+
+#endif

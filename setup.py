@@ -1,0 +1,35 @@
+"""The compiled machine, an optional part of the package: everything else is in pyproject.toml.
+
+Without a C compiler the installation goes on, and programs run in Python.  `EVERLOG_PURE=1` leaves
+the compiled machine out on purpose.
+"""
+
+from __future__ import annotations
+
+import os
+
+from setuptools import Extension, setup
+
+FOLDER = "core/native"
+
+
+def machine() -> list[Extension]:
+    """The extension, unless it is not wanted or Cython is missing."""
+    if os.environ.get("EVERLOG_PURE", "") not in ("", "0"):
+        return []
+    try:
+        import Cython  # noqa: F401
+    except ImportError:
+        return []
+    return [
+        Extension(
+            "everlog.core.native._machine",
+            sources=[f"{FOLDER}/_machine.pyx", f"{FOLDER}/relation.c", f"{FOLDER}/plan.c"],
+            depends=[f"{FOLDER}/relation.h", f"{FOLDER}/plan.h"],
+            include_dirs=[FOLDER],
+            optional=True,
+        )
+    ]
+
+
+setup(ext_modules=machine())

@@ -1,0 +1,275 @@
+"""The compiled machine: its values, its storage, its limits."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everlog.core.evaluate import reference, seminaive
+from everlog.core.program import (
+    Atom,
+    Call,
+    Column,
+    Comparison,
+    Constant,
+    Kind,
+    Program,
+    Relation,
+    Row,
+    Rule,
+    Value,
+    Variable,
+)
+from everlog.core.program.bodies import rule_may_fail
+from everlog.core.program.functors import BUILTINS, COMPARISONS
+from everlog.core.program.values import NAN, SIGNED_MAX, SIGNED_MIN
+from everlog.core.runtime.guards import LimitExceeded, Limits, memory_in_use
+from everlog.dsl.check import compile_text
+
+machine: Any = pytest.importorskip("everlog.core.native._machine")
+
+VALUES: dict[Kind, list[Value]] = {
+    Kind.NUMBER: [0, 1, -1, 2, 7, -8, 63, 64, 2**31, -(2**31) - 1, SIGNED_MAX, SIGNED_MIN],
+    Kind.UNSIGNED: [0, 1, 3, 65, 2**31, 2**32 - 1, 2**63, 2**64 - 1],
+    Kind.FLOAT: [0.0, 1.0, -2.5, 1e308, -1e308, 2.0**63, 2.0**64, -(2.0**63), 5e-324, math.inf, -math.inf, NAN],
+    Kind.SYMBOL: ["", "a", "b", "ab", "é", "\udcff", "a.*", "(", "12"],
+}
+x, y = Variable("x"), Variable("y")
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVERLOG_PURE", "")
+
+
+def relation(name: str, *kinds: Kind) -> Relation:
+    return Relation(name, tuple(Column(f"c{n}", kind) for n, kind in enumerate(kinds)))
+
+
+def pairs_of(kind: Kind) -> list[Row]:
+    return [(a, b) for a in VALUES[kind] for b in VALUES[kind]]
+
+
+def same_as_the_reference(program: Program, facts: dict[str, list[Row]], native: bool = True) -> None:
+    found = seminaive.evaluate(program, facts)
+    assert bool(found.relations.words) == native
+    expected = reference.evaluate(program, facts)
+    for name in program.relations:
+        assert sorted(map(repr, found.relation(name))) == sorted(map(repr, expected[name]))
+
+
+# ── values ───────────────────────────────────────────────────────────────────────────────────
+
+
+def calls() -> Iterator[Call]:
+    for (name, kind), builtin in BUILTINS.items():
+        function, terms = builtin.function, (x, y)
+        count = 3 if name == "substr" else 2
+        for arguments in range(1, count + 1):
+            try:
+                function(*VALUES[kind][:arguments])
+            except TypeError:
+                continue
+            except Exception:
+                pass
+            yield Call(name, terms[:arguments], kind, builtin.result)
+
+
+@pytest.mark.parametrize("call", list(calls()), ids=lambda call: f"{call} of {call.operand}s")
+def test_a_functor_computes_what_the_reference_computes(call: Call) -> None:
+    """Every functor on the ends of its values; those that may fail are left to Python."""
+    kind = call.operand
+    head = Atom("out", (x, y, call))
+    rule = Rule(head, (Atom("given", (x, y)),), "out#1")
+    relations = relation("given", kind, kind), relation("out", kind, kind, call.kind)
+    program = Program({one.name: one for one in relations}, (rule,))
+    is_ordinal = call.name == "ord" and kind is Kind.SYMBOL
+    if not rule_may_fail(rule):
+        same_as_the_reference(program, {"given": pairs_of(kind)}, native=not is_ordinal)
+
+
+@pytest.mark.parametrize("divisor", [1, -1, 2, -3, SIGNED_MIN, SIGNED_MAX])
+@pytest.mark.parametrize("name", ["/", "%"])
+def test_division_by_a_constant_is_compiled(name: str, divisor: int) -> None:
+    call = Call(name, (x, Constant(divisor, Kind.NUMBER)), Kind.NUMBER, Kind.NUMBER)
+    rule = Rule(Atom("out", (x, call)), (Atom("given", (x, y)),), "out#1")
+    relations = relation("given", Kind.NUMBER, Kind.NUMBER), relation("out", Kind.NUMBER, Kind.NUMBER)
+    same_as_the_reference(Program({one.name: one for one in relations}, (rule,)), {"given": pairs_of(Kind.NUMBER)})
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_comparisons_and_joins_mean_what_the_reference_means(kind: Kind) -> None:
+    """Equality in a join finds NaN; the comparison `!=` says that NaN differs from itself."""
+    names = [op for op in COMPARISONS if op.isalpha() or not op[0].isalpha()]
+    ops = [op for op in names if kind is Kind.SYMBOL or not op.isalpha()]
+    rules = [
+        Rule(Atom(f"out{n}", (x, y)), (Atom("given", (x, y)), Comparison(op, x, y, kind)), f"out{n}#1")
+        for n, op in enumerate(ops)
+    ]
+    rules.append(Rule(Atom("twice", (x,)), (Atom("given", (x, x)),), "twice#1"))
+    rules.append(Rule(Atom("joined", (x, y)), (Atom("given", (x, y)), Atom("given", (y, x))), "joined#1"))
+    rules += [
+        Rule(Atom("fixed", (x,)), (Atom("given", (x, Constant(v, kind))),), "fixed#1") for v in VALUES[kind][1:3]
+    ]
+    relations = [relation("given", kind, kind), relation("twice", kind), relation("fixed", kind)]
+    relations += [relation("joined", kind, kind), *(relation(f"out{n}", kind, kind) for n in range(len(ops)))]
+    same_as_the_reference(Program({one.name: one for one in relations}, tuple(rules)), {"given": pairs_of(kind)})
+
+
+@pytest.mark.parametrize("row", [(True, 1), (1.0, 1), ("a", 1), (2**64, 1), (1, 1, 1)])
+def test_values_of_other_types_are_left_to_python(row: tuple[Any, ...]) -> None:
+    program = compile_text(".decl e(x:number, y:number) .decl p(x:number) p(x) :- e(x, _), e(_, x), x = x.")
+    if len(row) == 2:
+        found = seminaive.evaluate(program, {"e": [row, (1, 2)]})
+        assert not found.relations.words
+        assert found.size("e") == 2
+    else:
+        with pytest.raises(ValueError, match="unpack"):
+            seminaive.evaluate(program, {"e": [row]})
+
+
+# ── storage ──────────────────────────────────────────────────────────────────────────────────
+
+WORDS = st.one_of(st.integers(-3, 3), st.integers(-(2**33), 2**33), st.sampled_from([SIGNED_MIN, SIGNED_MAX]))
+
+
+@given(st.lists(st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=40), max_size=6))
+def test_a_relation_is_a_set_in_order_of_arrival(rounds: list[list[Row]]) -> None:
+    """Whatever arrives in rounds; a word that needs 64 bits widens all."""
+    found, expected = machine.Relation((0, 0, 0), machine.Symbols()), dict[Row, None]()
+    plan = machine.Plan(1, 3, machine.Symbols(), lambda: None)
+    plan.put(0, "PROBE", -1, (0,), ((1, 1),))
+    plan.over(0, found, 0, (0,))  # an index that grows with the relation
+    for rows in rounds:
+        before = len(expected)
+        expected.update(dict.fromkeys(rows))
+        found.fill(rows)
+        assert found.advance() == range(before, len(expected))
+        found.check()
+    assert list(found.rows()) == list(expected)
+    assert list(found.sorted_rows()) == sorted(expected)
+
+
+def test_a_large_relation_with_groups_of_all_sizes() -> None:
+    chance = random.Random(3)
+    rows = [(int(chance.expovariate(1 / 50)), n % 701, chance.randrange(5)) for n in range(60_000)]
+    found = machine.Relation((0, 0, 0), machine.Symbols())
+    plan = machine.Plan(2, 3, machine.Symbols(), lambda: None)
+    for at, key in enumerate([(0,), (1, 2)]):
+        plan.put(at, "PROBE", -1, tuple(range(len(key))))
+        plan.over(at, found, 0, key)
+    for start in range(0, len(rows), 7_000):
+        found.fill(rows[start : start + 7_000])
+        found.advance()
+        found.check()
+    assert len(found) == len(set(rows))
+    assert found.sample(10)[0] == rows[0]
+
+
+def test_rows_are_sorted_as_python_sorts_them() -> None:
+    symbols = machine.Symbols()
+    found = machine.Relation((1, 2, 3), symbols)
+    chance = random.Random(5)
+    floats = [value for value in VALUES[Kind.FLOAT] if value == value]
+    rows = [
+        (chance.choice(VALUES[Kind.UNSIGNED]), chance.choice(floats), chance.choice(VALUES[Kind.SYMBOL]))
+        for _ in range(500)
+    ]
+    found.fill(rows)
+    assert list(found.sorted_rows()) == sorted(set(rows))
+
+
+# ── limits ───────────────────────────────────────────────────────────────────────────────────
+
+ENDLESS = compile_text(".decl n(x:number) .decl p(x:number) p(x) :- n(x), n(y), n(z), n(w), x + y + z + w < 0.")
+MANY = {"n": [(i,) for i in range(3_000)]}
+
+
+def test_ctrl_c_ends_a_long_loop() -> None:
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        seminaive.evaluate(ENDLESS, MANY)
+    timer.join()
+
+
+def test_a_limit_of_time_ends_a_long_loop() -> None:
+    with pytest.raises(LimitExceeded, match=r"more than 0\.2 s"):
+        seminaive.evaluate(ENDLESS, MANY, limits=Limits(seconds=0.2))
+
+
+def test_a_limit_of_time_holds_on_other_threads_which_python_can_use_meanwhile() -> None:
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            seminaive.evaluate(ENDLESS, MANY, limits=Limits(seconds=0.5))
+        except LimitExceeded as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    turns = 0
+    while thread.is_alive():
+        time.sleep(0.001)
+        turns += 1
+    assert len(errors) == 1
+    assert turns > 20, "the loop holds Python's lock"
+
+
+def test_limits_on_facts_and_iterations_are_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = compile_text(".decl n(x:number) n(0). n(x + 1) :- n(x), x < 5000.")
+    for limits in (Limits(facts=100), Limits(iterations=50)):
+        told = set()
+        for pure in ("", "1"):
+            monkeypatch.setenv("EVERLOG_PURE", pure)
+            with pytest.raises(LimitExceeded) as error:
+                seminaive.evaluate(program, limits=limits)
+            told.add(str(error.value))
+        assert len(told) == 1
+
+
+def test_progress_is_that_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        ".decl e(x:number, y:number) .decl p(x:number, y:number) p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
+    )
+    edges = [(n, n + 1) for n in range(20)]
+    told: dict[str, list[tuple[str, int, int]]] = {"": [], "1": []}
+    for pure, rounds in told.items():
+        monkeypatch.setenv("EVERLOG_PURE", pure)
+        seminaive.evaluate(compile_text(text), {"e": edges}, lambda *round, to=rounds: to.append(round))  # type: ignore[misc]
+    assert told[""] == told["1"]
+
+
+def evaluations(count: int) -> int:
+    """The bytes that this many evaluations leave behind."""
+    program = compile_text(
+        ".decl e(x:number, y:symbol) .decl p(x:number, y:symbol) .decl q(x:symbol)"
+        " p(x, y) :- e(x, y). p(x, cat(y, z)) :- p(x, y), e(x, z), strlen(y) < 3. q(y) :- p(_, y), !e(0, y)."
+    )
+    facts = {"e": [(n % 7, f"{n}") for n in range(40)]}
+    for _ in range(20):
+        seminaive.evaluate(program, facts)
+    before = memory_in_use()
+    for _ in range(count):
+        list(seminaive.evaluate(program, facts).rows("p"))
+    return memory_in_use() - before
+
+
+def test_evaluations_leave_nothing_behind() -> None:
+    assert evaluations(300) < 8_000_000
+
+
+@pytest.mark.deep
+def test_many_evaluations_leave_nothing_behind() -> None:
+    assert evaluations(10_000) < 16_000_000
