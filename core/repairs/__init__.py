@@ -10,6 +10,6 @@
 """
 
 from everlog.core.repairs.repair import Allowed, Bounds, Repair, Repairs
-from everlog.core.repairs.search import Trial, repairs
+from everlog.core.repairs.repair_search import Trial, repairs
 
 __all__ = ["Allowed", "Bounds", "Repair", "Repairs", "Trial", "repairs"]

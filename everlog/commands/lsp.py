@@ -18,8 +18,7 @@ EXAMPLES = """
   everlog lsp                           what an editor starts; see editors/ for VS Code and Neovim
   everlog lsp -I lib -M "N=3"           with folders of includes, and macros
   everlog lsp --db shop.db              with the number of facts beside each declaration
-  everlog lsp --service http://127.0.0.1:8765
-                                        the same from a running service
+  everlog lsp --service http://127.0.0.1:8765   the same from a running service
   everlog lsp --tcp 9257                for one editor, on a port of this machine
 """
 
