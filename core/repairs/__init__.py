@@ -3,7 +3,7 @@
 | module | holds |
 |---|---|
 | `repair` | what is asked, what is allowed, and what an answer is |
-| `search` | the search among sets of changes, smallest first, each tried on the engine |
+| `repair_search` | the search among sets of changes, smallest first, each tried on the engine |
 | `next_changes` | in one state, the changes that a goal needs next |
 | `instances` | bodies of rules that would hold if some facts came or went |
 | `domain` | values for variables that nothing binds |
