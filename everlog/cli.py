@@ -39,6 +39,7 @@ COMMANDS: dict[str, str] = {
     "programs": "the programs that ship with everlog: list, show, run, copy, make facts",
     "submit": "send a program to a Spark cluster",
     "bench": "measure everlog side by side with other systems",
+    "doctor": "say which optional parts are installed, and how to get the rest",
     "completion": "print a script that makes your shell complete commands, flags and files",
 }
 

@@ -126,14 +126,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_functor_arguments(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="report progress")
     parser.add_argument("--show", metavar="WHAT", help="show a stage (initial-ast, …) instead of running")
-    parser.add_argument("--legacy", action="store_true", help="accepted and ignored, as a flag of Soufflé")
     parser.add_argument("--version", action="version", version=f"everlog {__version__}")
-    for flags, value, why in _IGNORED:
-        help_text = f"accepted and ignored{': ' + why if why else ''}"
+    names = " ".join(["--legacy", *(flags[0] for flags, _, _ in _IGNORED)])
+    ignored = parser.add_argument_group("flags of Soufflé that are accepted and ignored", names)
+    ignored.add_argument("--legacy", action="store_true", help=argparse.SUPPRESS)
+    for flags, value, _ in _IGNORED:
+        name = f"ignored{flags[0]}"
         if value:
-            parser.add_argument(*flags, dest=f"ignored{flags[0]}", metavar="X", help=help_text)
+            ignored.add_argument(*flags, dest=name, metavar="X", help=argparse.SUPPRESS)
         else:
-            parser.add_argument(*flags, dest=f"ignored{flags[0]}", action="store_true", help=help_text)
+            ignored.add_argument(*flags, dest=name, action="store_true", help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ from everlog.core.program.fact_rows import declared
 from everlog.repl import ddlog
 from everlog.repl.modes import number_of, show_rows
 from everlog.repl.reports import NONE, print_changes, size_of
-from everlog.repl.table import CommandError, find_command, is_command
+from everlog.repl.table import CommandError, find_command
 
 if TYPE_CHECKING:
     from everlog.api.changes import Changes
@@ -49,7 +49,7 @@ def _derived(session: Session, updates: Sequence[Update]) -> str:
     relation = session.db.relations[deleted[0].relation]
     rows = [update.row for update in deleted if update.relation == relation.name]
     note = stays(session.db._engine, relation, rows)
-    return f"{note}; `{'.how' if is_command('.how') else '.why'}` shows how" if note else ""
+    return f"{note}; `.why` proves it, `.how` finds what to delete instead" if note else ""
 
 
 def report_step(session: Session, changes: Changes) -> None:

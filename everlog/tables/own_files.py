@@ -124,7 +124,7 @@ SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE
 
 
 def _duckdb(path: Path) -> Iterator[tuple[str, Any]]:
-    duckdb = optional("duckdb", "duckdb", f"reading {path.name}")
+    duckdb = optional("duckdb", "sql", f"reading {path.name}")
     with closing(duckdb.connect(str(path), read_only=True)) as connection:
         names = [row[0] for row in connection.execute("SHOW TABLES").fetchall()]
         for name in names:

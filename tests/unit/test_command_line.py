@@ -416,3 +416,11 @@ def test_a_long_run_shows_its_progress_on_a_terminal(folder: Path, screens: list
     run.type("\x03")
     text = run.wait_for("interrupted")
     assert re.search(r"\r +\r.*interrupted", text, re.DOTALL), "the line is gone before anything else is said"
+
+
+def test_flags_of_souffle_take_one_line_of_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    told = capsys.readouterr().out
+    assert "flags of Soufflé that are accepted and ignored:\n  --legacy -j -m " in told
+    assert "-j X" not in told

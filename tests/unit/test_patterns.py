@@ -143,7 +143,7 @@ def test_a_delete_of_a_derived_fact_names_its_rules() -> None:
     ):
         assert str(delete()) == f"(no change: {told})"
     assert str(db.delete("rich", name="bob")) == f"(no change: no base fact of `rich` matches; {told})"
-    assert said('-rich("bob").') == [f"0 changed: {told}; `.why` shows how"]
+    assert said('-rich("bob").') == [f"0 changed: {told}; `.why` proves it, `.how` finds what to delete instead"]
     assert str(db.delete("emp", ("zed", "it", 1))) == "(no change)"
 
 

@@ -474,3 +474,20 @@ def test_run_prints_tables_on_a_terminal(folder: Path) -> None:
         assert framed(terminal.screen()) == [["x", "y"], ["1", "2"], ["1", "3"], ["2", "3"]]
         assert terminal.screen().startswith("path\n╭")
         assert terminal.screen().endswith("(3 rows)")
+
+
+def test_a_newcomer_gets_from_a_csv_to_a_live_recursive_view_with_a_proof(tmp_path: Path) -> None:
+    """The commands of docs/own-data.md, typed; none of them fails."""
+    (tmp_path / "people.csv").write_text(
+        "name,boss,since\nann,,1998-04-01\nbob,ann,2011-10-15\ncy,bob,2020-02-01\n"
+    )
+    with started(tmp_path, "open", "people.csv") as terminal:
+        terminal.wait_for("people(name:symbol, boss:symbol, since:symbol): 3 facts")
+        assert "cy" in said(terminal, 'people(who, _, since), since > "2012"?')
+        said(terminal, ".decl above(x:symbol, y:symbol)")
+        said(terminal, 'above(x, y) :- people(y, x, _), x != "".')
+        assert '+above("ann", "cy").' in said(terminal, "above(x, z) :- above(x, y), people(z, y, _).")
+        assert '+above("ann", "di").' in said(terminal, 'people("di", "cy", "2026-11-01").')
+        assert "given" in said(terminal, '.why above("ann", "di")')
+        assert '-above("ann", "di").' in said(terminal, '-people("cy", _, _).')
+        assert "error" not in terminal.everything()
