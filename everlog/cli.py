@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "check": "report every error in a program",
     "why": "prove a fact, down to the base facts",
     "why-not": "show what each rule lacks to derive a fact",
+    "query": "answer a query from fact files, and compute only what it needs",
     "what-if": "show what a step would change, without making it",
     "how": "find the least changes that make a fact come or go",
     "fmt": "format a program in the house style",

@@ -62,6 +62,7 @@ SHARED_NAMES = {
     "postgres": "PostgreSQL",
     "printer": "a tree to text",
     "programs": "the programs that are shipped",
+    "query": "what is asked of relations",
     "recomputed": "everything is evaluated again",
     "settings": "what a user can set",
     "sqlite": "SQLite",

@@ -7,6 +7,7 @@
 | `functors` | the table of built-in functors: one entry per name and kind |
 | `bodies` | what a rule body means: which literals are ready, and when a failure counts |
 | `dependencies` | which relation needs which, and the units in order; `strong` finds components |
+| `demand` | programs that compute only what a query needs; `demand_constants` helps |
 | `carried` | columns that recursive rules carry along, and the steps of their other columns |
 | `best_values` | relations that are maps to a least or greatest value; which uses are monotone |
 | `order` | the order of rows and values |
