@@ -16,7 +16,8 @@ from everlog.core.proofs import NotDerived
 from everlog.store.errors import StoreError
 
 SECONDS = 2.0  # that counts may be old
-_WAIT = 3.0  # seconds for an answer of the service
+_WAIT = 2.0  # seconds for an answer of the service
+_AFTER_FAILURE = 30.0  # seconds until a service that did not answer is asked for counts again
 
 
 class LiveData(Protocol):
@@ -80,14 +81,14 @@ class ServiceData:
 
     url: str
     token: str = ""
-    _asked: float = 0.0
+    _next: float = 0.0
     _counts: dict[str, int] = field(factory=dict)
 
     def count(self, relation: str) -> int | None:
-        if time.monotonic() - self._asked >= SECONDS:
-            self._asked = time.monotonic()
-            relations = self._call("/relations").get("relations", [])
-            self._counts = {each["name"]: each["size"] for each in relations}
+        if time.monotonic() >= self._next:
+            found = self._call("/relations")
+            self._counts = {each["name"]: each["size"] for each in found.get("relations", [])}
+            self._next = time.monotonic() + (_AFTER_FAILURE if "error" in found else SECONDS)
         return self._counts.get(relation)
 
     def why(self, fact: str) -> str:

@@ -18,7 +18,8 @@ from everlog.dsl.preprocess import preprocess_text
 from everlog.editor.analysis import Analysis, Settings, analyse, lines_from_disk
 from everlog.editor.text_lines import normal
 
-MOST_FILES = 500  # of a folder that are searched for includes
+MOST_FILES, MOST_FOLDERS = 500, 1_000  # of a workspace that are searched for includes
+_OTHERS = {"node_modules", "__pycache__", "venv", "build", "dist"}  # folders that are not searched
 MOST_BYTES = 4 << 20  # of such a file
 
 
@@ -150,11 +151,15 @@ class Documents:
     def _nearby(self, file: str) -> list[Path]:
         folders = [folder for folder in self.folders if folder in Path(file).parents] or [Path(file).parent]
         found: list[Path] = []
+        visited = 0
         for folder in folders:
-            for path in sorted(folder.rglob("*.dl") if folder in self.folders else folder.glob("*.dl")):
-                if len(found) >= MOST_FILES:
-                    return found
-                found.append(path)
+            for place, inside, names in os.walk(folder):
+                visited += 1
+                found += [Path(place, name) for name in sorted(names) if name.endswith(".dl")]
+                if len(found) >= MOST_FILES or visited >= MOST_FOLDERS:
+                    return found[:MOST_FILES]
+                kept = [each for each in inside if each not in _OTHERS and not each.startswith(".")]
+                inside[:] = sorted(kept) if folder in self.folders else []
         return found
 
     def _includes(self, file: str, text: str) -> set[str]:

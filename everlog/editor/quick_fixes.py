@@ -18,6 +18,7 @@ from everlog.dsl.walk import everything_below
 from everlog.editor.analysis import Analysis
 from everlog.editor.program_view import ProgramView
 
+MOST_ITEMS = 100  # diagnostics whose fixes are offered at once
 _QUOTED = re.compile(r"`([^`]+)`")
 
 
@@ -40,11 +41,13 @@ def code_actions(
     view: ProgramView, span: lsp.Range, told: list[lsp.Diagnostic] | None = None
 ) -> list[lsp.CodeAction]:
     """The fixes of all diagnostics that meet a range."""
-    out = []
-    for item in view.analysis.report.sorted():
-        here = view.range_here(item.pos, item.end) if item.pos >= 0 else None
-        if here is None or here.start > span.end or here.end < span.start:
-            continue
+    out: list[lsp.CodeAction] = []
+    first, last = view.offset(span.start), view.offset(span.end)
+    if first is None or last is None:
+        return out
+    near = [item for item in view.analysis.report.sorted() if 0 <= item.pos <= last and item.end >= first]
+    for item in near[:MOST_ITEMS]:
+        here = view.range_here(item.pos, item.end)
         for fix in fixes(view.analysis, item):
             changes: dict[str, list[lsp.TextEdit]] = {}
             for edit in fix.edits:

@@ -39,7 +39,7 @@ def test_no_feature_fails_on_a_damaged_program(seed: int) -> None:
     check_text(seed, 2)
 
 
-@pytest.mark.parametrize("seed", [85, 107])  # a word of 20,000 letters; 40,000 errors
+@pytest.mark.parametrize("seed", [85, 107, 2171])  # a word of 20,000 letters; many errors; many on one line
 def test_programs_that_were_slow_once(seed: int) -> None:
     check_text(seed, 1)
 

@@ -132,6 +132,21 @@ def test_an_included_file_is_read_as_a_part_of_its_program(tmp_path: Path) -> No
     assert location.uri == (tmp_path / "main.dl").as_uri()
 
 
+def test_the_program_of_a_file_is_found_in_other_folders_of_the_workspace(tmp_path: Path) -> None:
+    for name in ("lib", "app", "node_modules"):
+        (tmp_path / name).mkdir()
+    for name in ("app", "node_modules"):
+        (tmp_path / name / "main.dl").write_text('.decl edge(x: number)\n.include "../lib/rules.dl"\n')
+    rules = tmp_path / "lib" / "rules.dl"
+    rules.write_text("edge(1).\n")
+    documents = Documents(folders=[tmp_path])
+    documents.put(rules.as_uri(), rules.read_text())
+    assert documents.analysis(rules.as_uri()).file == str(tmp_path / "app" / "main.dl")
+    alone = Documents()
+    alone.put(rules.as_uri(), rules.read_text())
+    assert alone.analysis(rules.as_uri()).file == str(rules)
+
+
 def test_the_text_of_an_open_include_counts_not_its_file(tmp_path: Path) -> None:
     (tmp_path / "lib.dl").write_text(".decl old(x: number)\n")
     lib, main = (tmp_path / "lib.dl").as_uri(), (tmp_path / "main.dl").as_uri()
