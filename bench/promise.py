@@ -223,6 +223,49 @@ def dense(relation: str, arity: int = 2) -> Callable[[int], Facts]:
     return facts
 
 
+def around_a_threshold(size: int) -> Stream:
+    """A value whose degree rises and falls between √D / 4 and 4 √D, again and again."""
+    root = math.isqrt(size)
+    while True:
+        for n in range(root // 4, 4 * root):
+            yield "s", (0, 10**7 + n)
+        for n in reversed(range(root // 4, 4 * root)):
+            yield "s", (0, 10**7 + n)
+
+
+def moving_hubs(size: int) -> Stream:
+    """Hubs that come and go: each is built row by row, toggled for a while, and taken down."""
+    width = math.isqrt(size)
+    for hub in itertools.count(1):
+        rows = [(name, (hub, 2 * n + k)) for n in range(width) for k, name in enumerate("st")]
+        yield from rows
+        yield from [("r", (hub, hub))] * (2 * width)
+        yield from reversed(rows)
+
+
+def tide(size: int) -> Stream:
+    """The database grows to three times its size, and shrinks again."""
+    while True:
+        for _ in range(2):
+            yield from (("s", (n % 97, 10**7 + n)) for n in range(2 * size))
+
+
+def ends(size: int) -> Facts:
+    """Paths of two between unary ends, with a hub on either side."""
+    part = size // 2
+    return {"s": [(0, n) for n in range(part)], "t": [(n + part, 0) for n in range(part)]}
+
+
+def squares(size: int) -> Facts:
+    """A cycle of four with hubs everywhere, whose middles do not meet."""
+    part = size // 3
+    return {
+        "r2": [(0, n) for n in range(part)],
+        "r3": [(n + part, n % 50) for n in range(part)],
+        "r4": [(n % 50, 0) for n in range(part)] + [(n + size, 0) for n in range(part)],
+    }
+
+
 TRIANGLE = "q(a, b, c) :- r(a, b), s(b, c), t(a, c)."
 R00: Update = ("r", (0, 0))
 BATCHED = in_turn(lambda size: [("r", (0, n)) for n in range(40)], "lifo")
@@ -370,6 +413,60 @@ CASES = [
         "q(a, b, c) :- r(a, b), s(b, c).",
         lambda size: {"s": [(0, n) for n in range(64)], "r": [(n, 1) for n in range(size)]},
         toggle(R00),
+    ),
+    Case("triangle, around a threshold", TRIANGLE, hubs(), around_a_threshold),
+    Case("triangle, hubs that move", TRIANGLE, hubs(), moving_hubs),
+    Case("triangle, a tide", TRIANGLE, hubs(), tide),
+    Case(
+        "triangle over two layers",
+        "s(b, c) :- x(b, c), y(c). t(a, c) :- s2(a, c), !z(a). s2(a, c) :- w(a, c), a >= 0. " + TRIANGLE,
+        lambda size: {**hubs("x", "w")(size), "y": [(2 * n,) for n in range(size // 2)]},
+        toggle(R00),
+    ),
+    Case(
+        "several rules for one head",
+        "q(a, b, c) :- r(a, b), s(b, c), t(a, c). q(a, b, c) :- r(b, a), s(a, c), t(b, c), a < c. "
+        "q(a, b, 7) :- r(a, b), s(b, 7), t(a, 7).",
+        hubs(),
+        toggle(R00),
+    ),
+    Case(
+        "triangle with a comparison between atoms",
+        "q(a, b, c) :- r(a, b), s(b, c), t(a, c), b < c, a != c.",
+        hubs(),
+        toggle(R00),
+    ),
+    Case(
+        "triangle of wide atoms",
+        "q(a, b, c, x, y, z) :- r(a, b, x), s(b, c, y), t(a, c, z).",
+        hubs(wide=1),
+        toggle(("r", (0, 0, 0))),
+    ),
+    Case("triangle, in batches of 100", TRIANGLE, hubs(), BATCHED, batch=100),
+    Case(
+        "path between unary ends",
+        "q(a, b, c) :- r(a), s(a, b), t(b, c), u(c).",
+        ends,
+        toggle(("r", (0,)), ("u", (0,))),
+    ),
+    Case("4-cycle, hubs everywhere", cycle_rule(4), squares, toggle(("r1", (0, 0)))),
+    Case(
+        "4-cycle, self-join",
+        "q(x, y, z, w) :- e(x, y), e(y, z), e(z, w), e(w, x).",
+        self_hubs,
+        toggle(("e", (1, 0))),
+    ),
+    Case(
+        "triangle with a unary end",
+        "q(a, b, c) :- r(a, b), s(b, c), t(a, c), u(c).",
+        hubs(),
+        toggle(R00, ("u", (1,)), ("u", (2,))),
+    ),
+    Case(
+        "star with a wide centre",
+        "q(a, b, c, d) :- r(a, b, c, d), s(a, b), t(b, c), u(b, d).",
+        lambda size: {"r": [(0, 0, n, n) for n in range(size // 2)], "t": [(0, -n) for n in range(1, size // 2)]},
+        toggle(("s", (0, 0))),
     ),
     Case(
         "K4",

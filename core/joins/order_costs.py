@@ -31,7 +31,7 @@ from everlog.core.joins.generic_join import binding_order
 from everlog.core.joins.variable_orders import Order, OrderNode, order_of, variable_order
 
 UNIT = 12  # the exponent 1
-MOST_VARIABLES = 6
+MOST_SHARED = 5  # variables that stand in several atoms
 MOST_ORDERS = 300
 Band = tuple[int, int]
 WHOLE: Band = (0, UNIT)
@@ -76,17 +76,25 @@ def _renamed(sequence: tuple[tuple[str, ...], ...], query: Query) -> list[tuple[
 @lru_cache(maxsize=256)
 def costs_of(query: Query) -> OrderCosts | None:
     """The orders of a canonical query; None if there are too many."""
-    if not 0 < len(query.variables) <= MOST_VARIABLES:
+    if not query.variables or len(shared_variables(query)) > MOST_SHARED:
         return None
     found = dict.fromkeys(_sequences(query))
     return OrderCosts(query, tuple(found)) if len(found) <= MOST_ORDERS else None
 
 
-def _sequences(query: Query) -> Iterator[tuple[tuple[str, ...], ...]]:
-    """Nodes from the root down, for every variable order.
+def shared_variables(query: Query) -> tuple[str, ...]:
+    """Those that stand in more than one atom."""
+    return tuple(v for v in query.variables if sum(v in atom.variables for atom in query.atoms) > 1)
 
-    A node has one variable, or all that are left of a connected part of the query.
+
+def _sequences(query: Query) -> Iterator[tuple[tuple[str, ...], ...]]:
+    """Nodes from the root down, for every variable order that is worth a try.
+
+    A node has one shared variable, or all that are left of a connected part of the query.  Other
+    variables stand below all others of their atom, where they only count rows.
     """
+    shared = shared_variables(query)
+    own = [tuple(v for v in atom.variables if v not in shared) for atom in query.atoms]
     scopes = [frozenset(atom.variables) for atom in query.atoms]
     place = {v: n for n, v in enumerate(query.variables)}
 
@@ -109,7 +117,7 @@ def _sequences(query: Query) -> Iterator[tuple[tuple[str, ...], ...]]:
     def forests(left: frozenset[str]) -> list[tuple[tuple[str, ...], ...]]:
         return [sum(chosen, ()) for chosen in product(*map(trees, parts(left)))]
 
-    return iter(forests(frozenset(query.variables)))
+    return ((*forest, *filter(None, own)) for forest in forests(frozenset(shared)))
 
 
 @frozen
@@ -139,7 +147,7 @@ class OrderCosts:
         self.bit = {v: 1 << n for n, v in enumerate(query.variables)}
         self.masks = [self._mask(atom.variables) for atom in query.atoms]
         self.orders = [self._tried(sequence) for sequence in sequences]
-        self._reach: dict[tuple[tuple[str, Band], ...], Reach] = {}
+        self._reach: tuple[Mapping[str, Band], Reach] | None = None  # the last one
 
     def _mask(self, variables: tuple[str, ...]) -> int:
         return sum(self.bit[v] for v in variables)
@@ -199,10 +207,9 @@ class OrderCosts:
 
     def reach(self, bands: Mapping[str, Band]) -> Reach:
         """How many bindings of some variables extend others, in twelfths of an exponent of D."""
-        name = tuple(sorted(bands.items()))
-        if name not in self._reach:
-            self._reach[name] = self._shortest(bands)
-        return self._reach[name]
+        if self._reach is None or self._reach[0] != bands:
+            self._reach = dict(bands), self._shortest(bands)
+        return self._reach[1]
 
     def _shortest(self, bands: Mapping[str, Band]) -> Reach:
         steps = []

@@ -25,9 +25,19 @@ from itertools import pairwise, product
 from attrs import frozen
 
 from everlog.core.classify.query import Query
-from everlog.core.joins.order_costs import UNIT, WHOLE, Band, OrderCosts, TriedOrder, canonical, costs_of
+from everlog.core.joins.order_costs import (
+    UNIT,
+    WHOLE,
+    Band,
+    OrderCosts,
+    TriedOrder,
+    canonical,
+    costs_of,
+    shared_variables,
+)
 from everlog.core.joins.variable_orders import Order, order_of
 
+MOST_CLASSES = 300  # that are looked at for one exponent
 TRIED = ((0, ()), (6, (6,)), (8, (4, 8)), (9, (3, 6, 9)))  # exponents and cuts, in twelfths
 
 
@@ -65,8 +75,10 @@ def splits_of(query: Query) -> Splits | None:
     costs = costs_of(query)
     if costs is None:
         return None
-    variables = tuple(v for v in query.variables if sum(v in a.variables for a in query.atoms) > 1)
+    variables = shared_variables(query)
     for exponent, cuts in TRIED:
+        if (len(cuts) + 1) ** len(variables) > MOST_CLASSES:
+            break
         search = Search(costs, variables, exponent, cuts)
         if all(search.order(dict(zip(variables, bands, strict=True))) for bands in search.smallest()):
             return Splits(Fraction(exponent, UNIT), cuts, variables)

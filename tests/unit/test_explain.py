@@ -16,16 +16,16 @@ from everlog.core.engine.keepers.unit_strategies import KEEPERS, STRATEGIES
 
 # Figure 4 of the paper: atoms, class, w, ŵ, and what they promise
 FIGURE_4 = {
-    "Q'2p": ("R(a,b,c) S(a,b) T(b,c)", "acyclic", "1", "3/2", "O(1)", "Õ(D^1/2)"),
+    "Q'2p": ("R(a,b,c) S(a,b) T(b,c)", "acyclic", "1", "3/2", "O(1)", "O(D^1/2)"),
     "Q3p": ("R(a,b) S(b,c) T(c,d)", "acyclic", "1", "3/2", "O(1)", "O(D^1/2)"),
     "QΔ": ("R(a,b) S(b,c) T(a,c)", "cyclic", "3/2", "3/2", "O(N^1/2)", "O(D^1/2)"),
-    "Q'Δ": ("R(a,b) S(b,c) T(a,c) U(c)", "cyclic", "3/2", "5/3", "O(N^1/2)", "Õ(D^2/3)"),
-    "Q*": ("R(a,b,c,d) S(a,b) T(b,c) U(b,d)", "acyclic", "1", "5/3", "O(1)", "Õ(D^2/3)"),
-    "Q3u": ("R(a,b,c) S(a) T(b) U(c)", "acyclic", "1", "5/3", "O(1)", "Õ(D^2/3)"),
-    "Q4u": ("R(a,b,c,d) S(a) T(b) U(c) V(d)", "acyclic", "1", "7/4", "O(1)", "Õ(D^3/4)"),
-    "Q''2p": ("R(a) S(a,b) T(b,c) U(c)", "acyclic", "1", "2", "O(1)", "O(D)"),
-    "Q□": ("R(a,b) S(b,c) T(c,d) U(a,d)", "cyclic", "2", "2", "O(D)", "O(D)"),
-    "LW4": ("R(b,c,d) S(a,c,d) T(a,b,d) U(a,b,c)", "cyclic", "4/3", "3/2", "O(N^1/3)", "Õ(D^1/2)"),
+    "Q'Δ": ("R(a,b) S(b,c) T(a,c) U(c)", "cyclic", "3/2", "5/3", "O(N^1/2)", "O(D^2/3)"),
+    "Q*": ("R(a,b,c,d) S(a,b) T(b,c) U(b,d)", "acyclic", "1", "5/3", "O(1)", "O(D^2/3)"),
+    "Q3u": ("R(a,b,c) S(a) T(b) U(c)", "acyclic", "1", "5/3", "O(1)", "O(D^2/3)"),
+    "Q4u": ("R(a,b,c,d) S(a) T(b) U(c) V(d)", "acyclic", "1", "7/4", "O(1)", "O(D^3/4)"),
+    "Q''2p": ("R(a) S(a,b) T(b,c) U(c)", "acyclic", "1", "2", "O(1)", "O(D^1/2)"),
+    "Q□": ("R(a,b) S(b,c) T(c,d) U(a,d)", "cyclic", "2", "2", "O(D^2/3)", "O(D^2/3)"),
+    "LW4": ("R(b,c,d) S(a,c,d) T(a,b,d) U(a,b,c)", "cyclic", "4/3", "3/2", "O(N^1/3)", "O(D^1/2)"),
     "star": ("R(a,b) S(a,c)", "hierarchical", "1", "1", "O(1)", "O(1)"),
 }
 
