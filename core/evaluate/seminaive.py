@@ -102,6 +102,7 @@ def evaluate(
         try:
             return _evaluated(program, base, order, guard, progress)
         except NotAWord:  # values of other types than the columns': sets hold anything
+            guard.facts = 0
             order = [(unit, "a value is not of its column's type") for unit, _ in order]
             return _evaluated(program, base, order, guard, progress)
 
