@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from attrs import evolve
+
 from everlog.api.rows import checked_rows
-from everlog.core.program import Program, Row
+from everlog.core.evaluate.machines import read_as_words
+from everlog.core.native.availability import why_not
+from everlog.core.native.words import new_symbols
+from everlog.core.program import Directive, Program, Row
 from everlog.core.program.fact_rows import declared
 from everlog.files import read_facts
+from everlog.files.delimited import read_words
+from everlog.files.formats import format_of
+from everlog.files.location import Place
 
 Facts: TypeAlias = Path | str | Mapping[str, Any]  # a folder of `.input` files, or rows and tables by relation
 
@@ -35,6 +44,40 @@ def read_inputs(
         found = read_facts(relation, directive.params, folder, missing_ok=missing_ok, stdin=sys.stdin, tell=tell)
         rows.setdefault(directive.relation, []).extend(found)
     return rows
+
+
+def read_for_run(
+    program: Program,
+    folder: Path,
+    missing_ok: bool = False,
+    tell: Callable[[str], object] | None = None,
+    reading: Callable[[str, int, int], None] | None = None,
+) -> dict[str, Iterable[Row]]:
+    """The same for one evaluation: what only the compiled machine reads is read as words.
+
+    A relation with several directives, or another format, is read as rows.
+    """
+    if why_not():
+        return {**read_inputs(program, folder, missing_ok, tell, reading)}
+    found: dict[str, Iterable[Row]] = {}
+    wanted, symbols = read_as_words(program), new_symbols()
+    times = Counter(directive.relation for directive in program.inputs)
+    left = []
+    for number, directive in enumerate(program.inputs):
+        name, words = directive.relation, None
+        if reading is not None:
+            reading(name, number, len(program.inputs))
+        if name in wanted and times[name] == 1 and _is_file(directive):
+            words = read_words(Place(program.relations[name], directive.params, folder), symbols)
+        if words is None:
+            left.append(directive)
+        else:
+            found[name] = words
+    return found | read_inputs(evolve(program, inputs=tuple(left)), folder, missing_ok, tell, reading)
+
+
+def _is_file(directive: Directive) -> bool:
+    return format_of(directive.params) == "file" and "rejects" not in directive.params
 
 
 def facts_to_begin_with(program: Program, facts: Facts) -> dict[str, list[Row]]:

@@ -1,8 +1,9 @@
 """Which machine runs which unit of a whole evaluation, and why.
 
 The compiled machine derives row by row, fast and in little memory.  Python derives set by set: that
-is faster where a recursion carries a column along, and its sets are shared.  A unit that reads such
-sets stays in Python, too: as rows they would be far larger.
+is faster where every rule of a recursion carries a column along.  Where sets flow through
+components they are also shared, and a unit that reads them stays in Python, too: as rows they would
+be far larger.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from collections.abc import Collection, Iterator, Mapping
 
 from everlog.core.evaluate.flow import flow_steps
 from everlog.core.evaluate.ordered import key_steps
+from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.native.availability import why_not
 from everlog.core.native.coverage import uncovered
 from everlog.core.program import Program
+from everlog.core.program.carried import carried_from, is_plain_binary
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.storage.shape import Shape
+from everlog.core.storage.table_shapes import PairShape
 
 
 def machines(program: Program, shapes: Mapping[str, Shape]) -> Iterator[tuple[Unit, str]]:
@@ -28,10 +32,32 @@ def machines(program: Program, shapes: Mapping[str, Shape]) -> Iterator[tuple[Un
         yield unit, absent or why_python(program, unit, shapes, shared)
 
 
+def read_as_words(program: Program) -> set[str]:
+    """The relations that only the compiled machine reads."""
+    native: set[str] = set()
+    in_python: set[str] = set()
+    for unit, why in machines(program, shapes_of(program, units(program))):
+        if unit.rules or unit.subsumptions:
+            (in_python if why else native).update(unit.reads, unit.relations)
+    return native - in_python
+
+
 def _shares_sets(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> bool:
     if any(program.relations[name].equivalence for name in unit.relations):
         return True
     return bool(unit.recursive and flow_steps(program, unit, shapes))
+
+
+def _carries_sets(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> bool:
+    """Whether a unit is one binary relation, and each of its rules moves sets of its values."""
+    shape = shapes[unit.relations[0]]
+    if not is_plain_binary(program, unit) or not isinstance(shape, PairShape):
+        return False
+    recursive = [rule for rule in unit.rules if unit.positions(rule)]
+    return all(
+        any(place == shape.value for _, place in carried_from(rule, shape.value, unit.relations))
+        for rule in recursive
+    )
 
 
 def why_python(program: Program, unit: Unit, shapes: Mapping[str, Shape], shared: Collection[str]) -> str:
@@ -50,6 +76,8 @@ def why_python(program: Program, unit: Unit, shapes: Mapping[str, Shape], shared
         return "its sets flow through the components of a graph"
     if unit.recursive and key_steps(program, unit, shapes):
         return "it settles each key once, in order"
+    if unit.recursive and _carries_sets(program, unit, shapes):
+        return "each recursive rule carries a column along, so that whole sets move at once"
     for name in sorted(unit.reads):
         if name in shared:
             return f"it reads {name}, whose keys share sets"

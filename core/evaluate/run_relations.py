@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from everlog.core.program import Kind, Program, Row
+from everlog.core.native.words import SortedWords, empty_words, is_words, new_symbols
+from everlog.core.program import Program, Row
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_statistics import SAMPLE, Statistics
 from everlog.core.storage.tables import Table, TableOf
 
 if TYPE_CHECKING:
     from everlog.core.native import _machine as machine
-
-_KIND_NUMBERS = {Kind.NUMBER: 0, Kind.UNSIGNED: 1, Kind.FLOAT: 2, Kind.SYMBOL: 3}
-Load = Callable[[str, Iterable[Row]], None]
 
 
 class Tables(dict[str, Table]):
@@ -43,7 +41,8 @@ class Relations:
         self.begin: Callable[[str, Iterable[Row]], Table] | None = None  # makes a table from base facts
         self.words: dict[str, machine.Relation] = {}
         self._statistics: dict[str, Statistics] = {}
-        self._symbols: machine.Symbols | None = None
+        read = (rows.symbols for rows in base.values() if is_words(rows))
+        self._symbols: machine.Symbols | None = next(read, None)
 
     def _table(self, name: str) -> Table:
         if name in self.words:
@@ -55,20 +54,19 @@ class Relations:
     @property
     def symbols(self) -> machine.Symbols:
         if self._symbols is None:
-            from everlog.core.native import _machine as machine  # here: only where it was built
-
-            self._symbols = machine.Symbols()
+            self._symbols = new_symbols()
         return self._symbols
 
     def native(self, name: str) -> machine.Relation:
         """A relation for the compiled machine; NotAWord if a value is not of its column's type."""
         found = self.words.get(name)
         if found is None:
-            from everlog.core.native import _machine as machine
-
-            kinds = tuple(_KIND_NUMBERS[column.kind] for column in self.program.relations[name].columns)
-            found = machine.Relation(kinds, self.symbols)
-            found.fill(self.tables[name].rows() if name in self.tables else self._base.get(name, ()))
+            rows = self.tables[name].rows() if name in self.tables else self._base.get(name, ())
+            if is_words(rows) and rows.symbols is self.symbols and not self.program.rules_of(name):
+                found = rows  # nothing is added to it
+            else:
+                found = empty_words(self.program.relations[name], self.symbols)
+                found.fill(rows)
             found.advance()
             self.words[name] = found
         return found
@@ -96,6 +94,6 @@ class Relations:
 
     def sorted_rows(self, name: str) -> Iterable[Row]:
         if name in self.words:
-            return self.words[name].sorted_rows()
+            return SortedWords(self.words[name])
         table = self.tables[name]
         return table.shape.sorted_rows(table.facts)

@@ -35,6 +35,7 @@ from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.subsume import dominance_rule, dominated
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.native.availability import NotAWord
+from everlog.core.native.words import is_words
 from everlog.core.program import Program, Row, Rule, Value
 from everlog.core.program.best_values import BestMap, only_maps
 from everlog.core.program.carried import Steps
@@ -101,6 +102,7 @@ def evaluate(
         try:
             return _evaluated(program, base, order, guard, progress)
         except NotAWord:  # values of other types than the columns': sets hold anything
+            guard.facts = 0
             order = [(unit, "a value is not of its column's type") for unit, _ in order]
             return _evaluated(program, base, order, guard, progress)
 
@@ -109,7 +111,8 @@ def _base_facts(program: Program, inputs: Mapping[str, Iterable[Row]]) -> dict[s
     base: dict[str, Iterable[Row]] = {}
     for name in program.relations:
         given, own = inputs.get(name, ()), program.facts.get(name, ())
-        base[name] = given if isinstance(given, Collection) and not own else [*own, *given]
+        is_ready = is_words(given) or isinstance(given, Collection)
+        base[name] = given if is_ready and not own else [*own, *given]
     return base
 
 

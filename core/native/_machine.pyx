@@ -6,12 +6,17 @@ equal exactly where values are: there is one NaN, and no -0.0.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
+from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from everlog.core.native.availability import NotAWord
 from math import nan as NAN  # the one NaN of all values: core.program.exact
+
+
+cdef extern from "Python.h":
+    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
 
 
 cdef extern from "relation.h" nogil:
@@ -88,6 +93,14 @@ cdef int _REMEMBERED = 100_000  # results of Python functions that a plan rememb
 cdef int _WATCH_EVERY = 256  # checks of signals for each check of the limits
 
 
+def _is_utf8(bytes data):
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 cdef object _failure(int status):
     if status == TOO_MANY_ROWS:
         return OverflowError("a relation of the compiled machine holds at most 2 147 483 647 facts")
@@ -95,19 +108,30 @@ cdef object _failure(int status):
 
 
 cdef class Symbols:
-    """The symbols of one evaluation, each with its id: 0, 1, 2, …"""
+    """The symbols of one evaluation, each with its id: 0, 1, 2, …
+
+    Symbols of files are found by their bytes, in a hash table of their own: the high half of an
+    entry is part of the hash, the low half an id + 1.
+    """
 
     cdef dict ids
     cdef list texts
     cdef uint32_t *ranks
     cdef Py_ssize_t ranked
+    cdef uint64_t *entries
+    cdef Py_ssize_t entry_count, mask
 
     def __cinit__(self):
         self.ids, self.texts = {}, []
         self.ranks, self.ranked = NULL, -1
+        self.entry_count, self.mask = 0, 63
+        self.entries = <uint64_t *>PyMem_Calloc(self.mask + 1, sizeof(uint64_t))
+        if self.entries == NULL:
+            raise MemoryError
 
     def __dealloc__(self):
         PyMem_Free(self.ranks)
+        PyMem_Free(self.entries)
 
     def __len__(self):
         return len(self.texts)
@@ -119,6 +143,53 @@ cdef class Symbols:
             self.texts.append(text)
             self.ids[text] = found
         return found
+
+    cdef int64_t id_of_bytes(self, const char *text, Py_ssize_t size, uint64_t hash) except -1:
+        """The id of a symbol in UTF-8."""
+        cdef Py_ssize_t at = <Py_ssize_t>(hash & <uint64_t>self.mask), stored
+        cdef uint64_t entry, high = hash & <uint64_t>0xFFFFFFFF00000000
+        cdef const char *known
+        while self.entries[at]:
+            entry = self.entries[at]
+            if entry - (entry & 0xFFFFFFFF) == high:
+                known = PyUnicode_AsUTF8AndSize(self.texts[<Py_ssize_t>(entry & 0xFFFFFFFF) - 1], &stored)
+                if stored == size and not memcmp(known, text, <size_t>size):
+                    return <int64_t>(entry & 0xFFFFFFFF) - 1
+            at = (at + 1) & self.mask
+        found = self.id_of(PyUnicode_DecodeUTF8(text, size, NULL))
+        self.entries[at] = high | <uint64_t>(found + 1)
+        self.entry_count += 1
+        if 2 * self.entry_count > self.mask:
+            self.grow()
+        return found
+
+    cdef int grow(self) except -1:
+        """Twice the entries; an entry is found by the low half of its hash, so it is computed again."""
+        cdef Py_ssize_t mask = 2 * self.mask + 1, old, at, size
+        cdef uint64_t *entries = <uint64_t *>PyMem_Calloc(mask + 1, sizeof(uint64_t))
+        cdef const char *text
+        if entries == NULL:
+            raise MemoryError
+        for old in range(self.mask + 1):
+            if self.entries[old]:
+                text = PyUnicode_AsUTF8AndSize(self.texts[<Py_ssize_t>(self.entries[old] & 0xFFFFFFFF) - 1], &size)
+                at = <Py_ssize_t>(_hash_of_bytes(text, size) & <uint64_t>mask)
+                while entries[at]:
+                    at = (at + 1) & mask
+                entries[at] = self.entries[old]
+        PyMem_Free(self.entries)
+        self.entries, self.mask = entries, mask
+        return 0
+
+    cdef bint can_be_written(self):
+        """Whether all symbols have a form in UTF-8: not those with bytes that are none."""
+        cdef Py_ssize_t size
+        try:
+            for text in self.texts:
+                PyUnicode_AsUTF8AndSize(text, &size)
+        except UnicodeEncodeError:
+            return False
+        return True
 
     cdef const uint32_t *ordered(self) except? NULL:
         """The place of each symbol in the order of symbols."""
@@ -133,6 +204,55 @@ cdef class Symbols:
                 self.ranks[<Py_ssize_t>number] = <uint32_t>place
             self.ranked = count
         return self.ranks
+
+
+cdef inline uint64_t _hash_of_bytes(const char *text, Py_ssize_t size) noexcept:
+    cdef uint64_t hash = 0xCBF29CE484222325
+    cdef Py_ssize_t place
+    for place in range(size):
+        hash = (hash ^ <unsigned char>text[place]) * <uint64_t>0x100000001B3
+    return hash ^ (hash >> 29)
+
+
+cdef const char *_integer(const char *text, const char *end, int kind, int64_t *word) noexcept:
+    """Read an integer as JSON writes it; return what follows, or NULL if it is another text."""
+    cdef uint64_t value = 0
+    cdef const char *digits
+    cdef bint negative = kind == NUMBER and text < end and text[0] == b"-"
+    if negative:
+        text += 1
+    digits = text
+    while text < end and b"0" <= text[0] <= b"9":
+        value = 10 * value + <uint64_t>(text[0] - 48)
+        text += 1
+    if text == digits or text - digits > 19 or (text - digits > 1 and digits[0] == b"0"):
+        return NULL
+    if kind == NUMBER and value > <uint64_t>0x7FFFFFFFFFFFFFFF + negative:
+        return NULL
+    word[0] = <int64_t>(0 - value if negative else value)
+    return text
+
+
+cdef char *_written(char *at, int64_t word, int kind) noexcept:
+    """Write an integer; return what follows."""
+    cdef char digits[24]
+    cdef int count = 0
+    cdef uint64_t value = <uint64_t>word
+    if kind == NUMBER and word < 0:
+        at[0] = b"-"
+        at += 1
+        value = 0 - value
+    while True:
+        digits[count] = <char>(48 + value % 10)
+        count += 1
+        value //= 10
+        if not value:
+            break
+    while count:
+        count -= 1
+        at[0] = digits[count]
+        at += 1
+    return at
 
 
 cdef int64_t _word(object value, int kind, Symbols symbols) except? -1:
@@ -226,6 +346,105 @@ cdef class Relation:
         finally:
             PyMem_Free(words)
 
+    def parse(self, bytes data, str delimiter):
+        """Add the facts of lines that end in a newline; False if a line is not plain.
+
+        Plain are integers as JSON writes them, and symbols in UTF-8; a line has a field for each
+        column.  After False, the relation has some of the facts.
+        """
+        cdef const char *at = data
+        cdef const char *end = at + len(data)
+        cdef const char *start
+        cdef char mark = <char>ord(delimiter), ending
+        cdef Py_ssize_t column, width = self.c.width, lines = 0
+        cdef int status
+        cdef int64_t *words
+        if FLOAT in self.kinds or not width or not (data.isascii() or _is_utf8(data)):
+            return False
+        words = <int64_t *>PyMem_Malloc(width * sizeof(int64_t))
+        if words == NULL:
+            raise MemoryError
+        try:
+            while at < end:
+                for column in range(width):
+                    start = at
+                    if self.kind[column] == SYMBOL:
+                        while at < end and at[0] != mark and at[0] != b"\n":
+                            at += 1
+                        words[column] = self.symbols.id_of_bytes(start, at - start, _hash_of_bytes(start, at - start))
+                    else:
+                        at = _integer(at, end, self.kind[column], &words[column])
+                    ending = b"\n"
+                    if column < width - 1:
+                        ending = mark
+                    if at == NULL or at == end or at[0] != ending:
+                        return False
+                    at += 1
+                status = relation_add(self.c, words)
+                if status < 0:
+                    raise _failure(status)
+                lines += 1
+                if not lines & 0xFFFF:
+                    PyErr_CheckSignals()
+        finally:
+            PyMem_Free(words)
+        return True
+
+    def lines(self, str delimiter):
+        """All rows as lines in UTF-8, sorted, in chunks of bytes; None if some value is not plain."""
+        if FLOAT in self.kinds or not self.kinds or not self.symbols.can_be_written():
+            return None
+        return self._chunks(delimiter.encode())
+
+    def _chunks(self, bytes delimiter):
+        cdef const uint32_t *order
+        cdef const char *text
+        cdef uint32_t row, column, width = self.c.width
+        cdef Py_ssize_t used = 0, size, room = 1 << 20, gap = len(delimiter)
+        cdef const char *between = delimiter
+        cdef int64_t word
+        cdef bytearray held = self._order(), chunk = bytearray(room)
+        cdef char *at = chunk
+        order = <const uint32_t *><char *>held
+        for row in range(self.c.count):
+            for column in range(width):
+                word = relation_word(self.c, order[row], column)
+                size = 24
+                if self.kind[column] == SYMBOL:
+                    text = PyUnicode_AsUTF8AndSize(self.symbols.texts[word], &size)
+                if used + size + gap + 1 > room:
+                    yield bytes(chunk[:used])
+                    used = 0
+                    if size + gap + 1 > room:
+                        room = size + gap + 1
+                        chunk = bytearray(room)
+                    at = chunk
+                if self.kind[column] == SYMBOL:
+                    memcpy(at + used, text, <size_t>size)
+                    used += size
+                else:
+                    used = _written(at + used, word, self.kind[column]) - at
+                if column == width - 1:
+                    at[used] = b"\n"
+                    used += 1
+                else:
+                    memcpy(at + used, between, <size_t>gap)
+                    used += gap
+        if used:
+            yield bytes(chunk[:used])
+
+    cdef bytearray _order(self):
+        """The row numbers, 32 bits each, in the order of the rows."""
+        cdef const uint32_t *ranks = self.symbols.ordered()
+        cdef bytearray buffer = bytearray((self.c.count + 1) * sizeof(uint32_t))
+        cdef uint32_t *order = <uint32_t *><char *>buffer
+        cdef int status
+        with nogil:
+            status = relation_order(self.c, self.kind, ranks, order)
+        if status < 0:
+            raise _failure(status)
+        return buffer
+
     def advance(self):
         """Begin a round: what was added since the last one is the change; return its rows."""
         cdef int status = relation_advance(self.c)
@@ -252,6 +471,9 @@ cdef class Relation:
         for number in range(self.c.count):
             yield self.row(number)
 
+    def __iter__(self):
+        return self.rows()
+
     def sample(self, Py_ssize_t size):
         """At most `size` rows, evenly spread over the order of arrival."""
         cdef Py_ssize_t count = self.c.count, place
@@ -262,14 +484,8 @@ cdef class Relation:
     def sorted_rows(self):
         """All rows as tuples, sorted by value, column by column; NaN comes first."""
         cdef uint32_t place
-        cdef const uint32_t *ranks = self.symbols.ordered()
-        cdef bytearray buffer = bytearray((self.c.count + 1) * sizeof(uint32_t))
-        cdef uint32_t *order = <uint32_t *><char *>buffer
-        cdef int status
-        with nogil:
-            status = relation_order(self.c, self.kind, ranks, order)
-        if status < 0:
-            raise _failure(status)
+        cdef bytearray held = self._order()
+        cdef const uint32_t *order = <const uint32_t *><char *>held
         for place in range(self.c.count):
             yield self.row(order[place])
 

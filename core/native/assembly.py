@@ -12,10 +12,10 @@ from typing import assert_never
 from everlog.core.ir import operations as ir
 from everlog.core.native import _machine as machine
 from everlog.core.native.coverage import COMPARED, FUNCTORS
+from everlog.core.native.words import KIND_NUMBERS
 from everlog.core.program import Constant, Kind
 from everlog.core.program.functors import BUILTINS, COMPARISONS, as_kind
 
-KIND_NUMBERS = {Kind.NUMBER: 0, Kind.UNSIGNED: 1, Kind.FLOAT: 2, Kind.SYMBOL: 3}
 _VERSIONS = {ir.Version.ALL: 0, ir.Version.OLD: 1, ir.Version.DELTA: 2}
 
 

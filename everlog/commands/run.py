@@ -46,7 +46,7 @@ from everlog.files.formats import format_of
 from everlog.files.location import require_output_folders, write_stream
 from everlog.files.within import require_within
 from everlog.functors import FunctorError
-from everlog.initial_facts import read_inputs
+from everlog.initial_facts import read_for_run, read_inputs
 from everlog.progress import Meter, meter_for
 from everlog.spark_backend.errors import SparkError
 from everlog.store.errors import StoreError
@@ -176,7 +176,7 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.updates is not None:
                 return _follow(written, facts, arguments, meter)
             if arguments.db is None:
-                _write(program, _evaluated(program, facts(), arguments, meter), arguments, meter)
+                _write(program, _evaluated(program, arguments, meter), arguments, meter)
             else:
                 with _living(written, facts, arguments, meter) as database:
                     _write(database.program, database, arguments, meter)
@@ -208,15 +208,16 @@ def _lives_on(arguments: argparse.Namespace) -> bool:
     return arguments.watch or arguments.updates is not None or arguments.db is not None
 
 
-def _evaluated(
-    program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace, meter: Meter
-) -> Result:
+def _evaluated(program: Program, arguments: argparse.Namespace, meter: Meter) -> Result:
     progress, limits = _progress_printer(arguments, "new"), limits_of(arguments)
+    folder, tell = Path(arguments.fact_dir), partial(tell_note, meter=meter)
     if any(relation.auxiliary_of for relation in program.relations.values()):
         from everlog.api.database import Database  # here: only auxiliary relations need it
 
+        given = read_inputs(program, folder, arguments.no_warn, tell, meter.reading)
         return Database(program, facts=given, limits=limits, progress=progress or meter.deriving)
-    return evaluate(program, given, progress or meter.finding, limits)
+    rows = read_for_run(program, folder, arguments.no_warn, tell, meter.reading)
+    return evaluate(program, rows, progress or meter.finding, limits)
 
 
 @contextmanager

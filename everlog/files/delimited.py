@@ -9,19 +9,33 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
+from everlog.core.native.words import SortedWords, empty_words
 from everlog.core.program import Kind, Row
 from everlog.core.program.fact_rows import shown
 from everlog.core.program.values import decoded, float_text
 from everlog.files.bulk import bulk_rows
-from everlog.files.encodings import BYTES, utf8_bytes, wrong_byte
+from everlog.files.encodings import BYTES, MARK, is_utf8, utf8_bytes, wrong_byte
 from everlog.files.headers import looks_at_first, settled
 from everlog.files.layout import Fields, Layout, layout_of
-from everlog.files.location import Place, Reading, read_bytes, read_stream, write_stream, write_text
+from everlog.files.location import (
+    Place,
+    Reading,
+    read_bytes,
+    read_stream,
+    write_chunks,
+    write_stream,
+    write_text,
+)
 from everlog.files.rejects import BadRow, Refuse, abort
 from everlog.files.rfc4180 import quoted_records, quoted_symbol, quoter
-from everlog.files.text_values import FactsError, sorted_rows
+from everlog.files.text_values import FactsError, encoded_text, sorted_rows
+from everlog.files.zipped import method_of
+
+if TYPE_CHECKING:
+    from everlog.core.native._machine import Relation as Words
+    from everlog.core.native._machine import Symbols
 
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -31,6 +45,31 @@ def read_file(reading: Reading) -> list[Row]:
     path = reading.place.path(".facts")
     data = read_bytes(reading.place, path, reading.missing_ok)
     return [] if data is None else read_delimited(reading.place, data, str(path), reading.refuse)
+
+
+def read_words(place: Place, symbols: Symbols) -> Words | None:
+    """An ordinary file of `IO=file` as a relation of the compiled machine.
+
+    None if the file is missing or has anything unusual: then `read_file` finds the rows, or the
+    error.
+    """
+    path = place.path(".facts")
+    layout = layout_of(place, str(path))
+    if not is_plain(layout) or not is_utf8(layout.encoding):
+        return None
+    data = read_bytes(place, path, missing_ok=True)
+    if data is None:
+        return None
+    found = empty_words(place.relation, symbols)
+    return found if found.parse(_lines(utf8_bytes(data, layout.encoding, str(path))), layout.delimiter) else None
+
+
+def is_plain(layout: Layout) -> bool:
+    """Whether fields are values as they are: Soufflé's format, each column at its own position."""
+    is_one_byte = len(layout.delimiter) == 1 and layout.delimiter.isascii() and layout.delimiter != "\n"
+    in_place = layout.sources == tuple(range(len(layout.columns)))
+    is_special = looks_at_first(layout) or layout.brackets or layout.rfc4180 or layout.nulls is not None
+    return is_one_byte and in_place and not is_special
 
 
 def read_stdin(reading: Reading) -> list[Row]:
@@ -219,8 +258,26 @@ def _is_utf8(data: bytes) -> bool:
 
 def write_file(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
     """Writer for `IO=file`."""
+    chunks = _chunks(place, rows)
+    if chunks is not None:
+        write_chunks(place, ".csv", chunks)
+        return
     text = header_text(place) + delimited_text(place, rows)
     write_text(place, ".csv", "\ufeff" + text if text.startswith("\ufeff") else text)  # readers drop one mark
+
+
+def _chunks(place: Place, rows: Iterable[Row]) -> Iterator[bytes] | None:
+    """The file as bytes, straight from the compiled machine; None if lines need more than that."""
+    layout = layout_of(place, "")
+    if not isinstance(rows, SortedWords) or layout.rfc4180 or method_of(place.params):
+        return None
+    lines = rows.lines(layout.delimiter)
+    if lines is None:
+        return None
+    header = encoded_text(header_text(place))
+    first = next(lines, b"")
+    mark = MARK if (header or first).startswith(MARK) else b""  # readers drop one mark
+    return chain([mark, header, first], lines)
 
 
 def write_stdout(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:

@@ -186,6 +186,14 @@ def write_text(place: Place, suffix: str, text: str) -> None:
         write_bytes(path, zipped(encoded_text(text), method, str(path)))
 
 
+def write_chunks(place: Place, suffix: str, chunks: Iterable[bytes]) -> None:
+    """Write bytes to the file of a directive that is not compressed, as they are made."""
+    path = place.path(suffix)
+    if not place.keeps(path.exists(), path):
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            file.writelines(chunks)
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Replace the content of a file by `data`, or raise and leave it as it was.
 

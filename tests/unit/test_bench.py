@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("name", ["costs", "durable", "ies", "replay"])
+@pytest.mark.parametrize("name", ["costs", "durable", "ies", "native", "replay"])
 def test_a_benchmark_runs_at_its_small_size(name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "everlog", "bench", name, "--small"],

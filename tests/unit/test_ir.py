@@ -89,6 +89,10 @@ def test_relations_without_columns() -> None:
     [
         ("p(x, y) :- e(x, y), !o(x).", "the compiled machine"),
         ("p(x, y) :- p(y, x). p(x, z) :- p(x, y), p(y, z).", "the compiled machine"),
+        (
+            "p(x, z) :- p(x, y), p(y, z).",
+            "Python: each recursive rule carries a column along, so that whole sets move at once",
+        ),
         ("p(x, z) :- p(x, y), e(y, z).", "Python: its sets flow through the components of a graph"),
         ("p(x, y) :- e(p, x), p(p, q), e(q, y).", "Python: it settles each key once, in order"),
         ("o(n) :- n = count : { e(_, _) }.", "Python: o#1 has an aggregate"),

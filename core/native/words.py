@@ -1,0 +1,45 @@
+"""Relations of the compiled machine, for code that may run without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeGuard
+
+from everlog.core.program import Kind, Relation, Row
+
+if TYPE_CHECKING:
+    from everlog.core.native import _machine as machine
+
+KIND_NUMBERS = {Kind.NUMBER: 0, Kind.UNSIGNED: 1, Kind.FLOAT: 2, Kind.SYMBOL: 3}
+
+
+def new_symbols() -> machine.Symbols:
+    """The symbols of one evaluation; only where the machine was built."""
+    from everlog.core.native import _machine as machine
+
+    return machine.Symbols()
+
+
+def empty_words(relation: Relation, symbols: machine.Symbols) -> machine.Relation:
+    from everlog.core.native import _machine as machine
+
+    return machine.Relation(tuple(KIND_NUMBERS[column.kind] for column in relation.columns), symbols)
+
+
+def is_words(rows: object) -> TypeGuard[machine.Relation]:
+    """Whether rows are a relation of the compiled machine."""
+    return type(rows).__module__ == "everlog.core.native._machine"
+
+
+class SortedWords:
+    """The rows of a relation in sorted order, as tuples or as lines of a file."""
+
+    def __init__(self, relation: machine.Relation) -> None:
+        self._relation = relation
+
+    def __iter__(self) -> Iterator[Row]:
+        return self._relation.sorted_rows()
+
+    def lines(self, delimiter: str) -> Iterator[bytes] | None:
+        """All lines, in chunks of bytes, with values as they are; None if some need more."""
+        return self._relation.lines(delimiter)
