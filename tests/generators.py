@@ -492,6 +492,10 @@ PROGRAMS = {
         q(x, y) :- e(x, y).
         .decl c(n:number)
         c(n) :- n = count : { q(_, _) }.""",
+    "equivalence of several sources": """.decl q(a:number, b:number) eqrel
+        q(x, y) :- e(x, y).  q(y, x) :- e(x, y), v(x).  q(x, x) :- v(x).  q(x, y) :- t(x, y, _), !e(x, y).
+        .decl near(a:number, b:number)  near(x, z) :- q(x, y), q(y, z), x < z, !e(x, z).
+        .decl least(a:number, b:number)  least(x, y) :- v(x), y = min z : { q(x, z) }.""",
     "equivalence in a cycle": """.decl q(a:number, b:number) eqrel
         .decl p(a:number, b:number)
         q(x, y) :- e(x, y).  q(x, y) :- p(x, y), v(x).

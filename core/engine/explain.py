@@ -11,6 +11,7 @@ from everlog.core.engine.keepers.unit_strategies import keeper_type
 from everlog.core.engine.network import Network
 from everlog.core.engine.planning.costs import Costs, RuleCost, rule_costs
 from everlog.core.engine.planning.plan import (
+    CLASSES,
     GIVEN,
     RECURSIVE,
     Plan,
@@ -133,7 +134,7 @@ def cost_lines(cost: RuleCost) -> Iterator[str]:
     """Class, widths, decomposition and promises of a rule, a line each."""
     if cost.query_class == "recursive":
         yield f"  class        recursive: `{cost.rule.head.relation}` depends on itself"
-        if cost.in_use.strategy in RECURSIVE:
+        if cost.in_use.strategy in (*RECURSIVE, CLASSES):
             yield f"  one update   no promise: {cost.cost_in_use}"
         return
     if len(cost.query.atoms) < 2:
@@ -201,7 +202,9 @@ def cost_of(program: Program, name: str, asked: Asked | None = None) -> str:
 
 def _one_line(cost: RuleCost) -> str:
     if cost.query_class == "recursive":
-        follows = cost.cost_in_use if cost.in_use.strategy in RECURSIVE else f"costs {cost.cost_in_use}"
+        follows = (
+            cost.cost_in_use if cost.in_use.strategy in (*RECURSIVE, CLASSES) else f"costs {cost.cost_in_use}"
+        )
         return f"recursive; one update {follows} ({cost.in_use.strategy})"
     if len(cost.query.atoms) < 2:
         return f"no join; one update costs {cost.cost_in_use}"

@@ -113,6 +113,29 @@ class Classes(EquivalenceTable):
     replaces sets rather than changing them: members of a class share theirs.
     """
 
+    def share(self, classes: PairFacts) -> None:
+        """Give values other classes; an empty one to those that go."""
+        for value, members in classes.items():
+            if members:
+                self.facts[value] = members
+            else:
+                self.facts.pop(value, None)
+
+    def follow(self, gone: PairFacts, new: PairFacts) -> None:
+        """Change the indexes after `share`; one that omits a column is rebuilt."""
+        for (key, rest), index in self.indexes.items():
+            if len(key) + len(rest) < self.shape.arity:
+                index.clear()
+                self.shape.extend(index, key, rest, self.facts)
+            else:
+                self.shape.shrink(index, key, rest, gone)
+                self.shape.extend(index, key, rest, new)
+
+    def reassign(self, classes: PairFacts) -> None:
+        """The same as `share`, with all indexes, whatever state they are in."""
+        self.share(classes)
+        self.rebuild()
+
     def remove(self, gone: PairFacts) -> None:
         for key, values in gone.items():
             left = self.facts.pop(key, values) - values

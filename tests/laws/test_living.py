@@ -54,6 +54,23 @@ def test_each_shape_follows(name: str, data: st.DataObject) -> None:
     follows(program_of(text), inputs, stream)
 
 
+@examples(8)
+@given(st.integers(0, 10**6))
+def test_classes_merge_and_split(seed: int) -> None:
+    """Many pairs of an equivalence come and go at once, from several rules and as base facts."""
+    random = Random(seed)
+    nodes = range(-1, random.choice((3, 5, 9)))
+    stream = []
+    for _ in range(30):
+        facts = [
+            (random.choice("eeq"), (random.choice(nodes), random.choice(nodes)))
+            for _ in range(random.choice((1, 2, 7)))
+        ]
+        stream.append([(name, row, random.random() < 0.5) for name, row in facts])
+    text = f"{generators.DECLARATIONS}\n{SHAPES['equivalence of several sources']}\n"
+    follows(program_of(text), {"v": [(1,), (2,)], "t": [(0, 1, 0)]}, stream, ["follow"])
+
+
 EXTREMES = """.decl f(g:number, x:float)  .decl u(g:number, x:unsigned)  .decl i(g:number, x:number)
     .decl floats(g:number, x:float)  floats(g, x) :- f(g, _), x = sum y : { f(g, y) }.
     floats(g, x) :- f(g, _), x = mean y : { f(g, y) }.  floats(9, x) :- x = sum y * y : { f(_, y) }.

@@ -1,9 +1,9 @@
 """Units that no incremental strategy fits: recomputed when their inputs change.
 
-Equivalence relations, choice domains, subsumption, size limits and `autoinc()` depend on the order
-of rounds or on all facts at once.  Such a unit is evaluated into new tables, and the difference is
-spread like any other change.  All units with `autoinc()` share one counter, so one of them is also
-recomputed when its first number changes.
+Equivalence relations in a recursion, choice domains, subsumption, size limits and `autoinc()`
+depend on the order of rounds or on all facts at once.  Such a unit is evaluated into new tables,
+and the difference is spread like any other change.  All units with `autoinc()` share one counter,
+so one of them is also recomputed when its first number changes.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from everlog.core.engine.keepers.auxiliary import AuxiliaryKeeper
 from everlog.core.engine.keepers.base import BaseKeeper
 from everlog.core.engine.keepers.best import BestKeeper
+from everlog.core.engine.keepers.classes import ClassKeeper
 from everlog.core.engine.keepers.counted import CountKeeper
 from everlog.core.engine.keepers.flow.flowing import FlowKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper
@@ -27,6 +28,7 @@ KEEPERS: dict[str, type[Keeper]] = {
     plan.GROUPS: GroupKeeper,
     plan.BEST: BestKeeper,
     plan.FLOW: FlowKeeper,
+    plan.CLASSES: ClassKeeper,
     plan.WITNESS: RecursiveKeeper,
     plan.RECOMPUTE: RecomputeKeeper,
 }

@@ -36,7 +36,7 @@ from everlog.core.classify.multivariate import MultivariateWidth, multivariate_w
 from everlog.core.classify.query import Query, query_of
 from everlog.core.classify.widths import Width, fractional_hypertree_width, free_connex_width
 from everlog.core.engine.planning.existence import spread_through
-from everlog.core.engine.planning.plan import BEST, FLOW, Plan, PlannedUnit
+from everlog.core.engine.planning.plan import BEST, CLASSES, FLOW, RECOMPUTE, Plan, PlannedUnit
 from everlog.core.engine.planning.systems import systems
 from everlog.core.joins.exponents import (
     growing_refuge_of,
@@ -68,6 +68,12 @@ MOST_ATOMS = 200  # of a body that is classified
 UNBOUNDED = "follows the facts whose proof breaks"
 BEST_FIRST = "visits the keys that change, and the rules from and to them, in the order of values"
 FLOWING = "follows the facts that change, and the cycles that a step opens or closes"
+_RECURSIVE = {
+    FLOW: FLOWING,
+    BEST: BEST_FIRST,
+    CLASSES: "follows the classes that it merges or splits",
+    RECOMPUTE: "computes the relation again",
+}
 
 
 @frozen
@@ -251,7 +257,7 @@ class RuleCost:
             return systems()[self.in_use.strategy].described.cost
         if self.query_class != "recursive":
             return "no promise: computed again"
-        return {FLOW: FLOWING, BEST: BEST_FIRST}.get(self.in_use.strategy, UNBOUNDED)
+        return _RECURSIVE.get(self.in_use.strategy, UNBOUNDED)
 
     def changes_above(self) -> Iterator[tuple[str, str]]:
         """The negated and aggregated relations, each with what one row of it costs."""

@@ -105,6 +105,13 @@ def flow_of(program: Program, unit: Unit, rules: Sequence[Rule]) -> Flow:
     return Flow(carried[0], tuple(rewritten), rewriter.relations, tuple(rewriter.rules))
 
 
+def classes_of(program: Program, unit: Unit, rules: Sequence[Rule]) -> Flow:
+    """The rules of an equivalence relation as sources, which copy pairs."""
+    rewriter = _Rewriter(program, program.relations[unit.relations[0]], 1)
+    rewritten = tuple(rewriter.source(rule) for rule in rules)
+    return Flow(1, rewritten, rewriter.relations, tuple(rewriter.rules))
+
+
 def _own(rule: Rule, name: str) -> list[Atom]:
     return [atom for atom, _ in p.atoms_of(rule.body) if atom.relation.split("/")[0] == name]
 

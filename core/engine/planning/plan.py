@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 
 from everlog.core import program as p
 from everlog.core.classify.query import query_of
-from everlog.core.engine.planning.flow_rules import Flow, NoFlow, flow_of
+from everlog.core.engine.planning.flow_rules import Flow, NoFlow, classes_of, flow_of
 from everlog.core.engine.planning.normal import Group, NeedsItself, Normaliser
 from everlog.core.engine.planning.systems import Fit, systems, with_auxiliaries
 from everlog.core.evaluate.value_columns import shapes_of
@@ -26,8 +26,7 @@ from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, shape_of
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
-FLOW = "flow"
-BEST = "best"
+FLOW, BEST, CLASSES = "flow", "best", "classes"
 RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # with a view at once
@@ -111,6 +110,8 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
     for unit in units(program):
         strategy, why, own, fit = _planned(program, unit, normaliser, wishes)
         if isinstance(fit, Flow):
+            normaliser.relations.update(fit.relations)
+            normaliser.rules += fit.added
             value_columns[unit.relations[0]], own = fit.value, list(fit.rules)
         elif fit is not None:
             fits.update(dict.fromkeys(unit.relations, fit))
@@ -292,12 +293,15 @@ def _planned(
             return asked, "recursive, asked for", list(unit.rules), fit
         asked = ""
     wishes.unkept(unit, program, asked)
+    own = frozenset(unit.relations)
+    if special and asked != RECOMPUTE and follows_pairs(program, unit):
+        rules = [normaliser.rule(rule, own) for rule in unit.rules]
+        return CLASSES, special, rules, classes_of(program, unit, rules)
     best = ""
     if unit.subsumptions and asked != RECOMPUTE:
         best, special = _best_of(program, unit, special)
     if special:
         return RECOMPUTE, special, list(unit.rules), None
-    own = frozenset(unit.relations)
     before = dict(normaliser.relations), list(normaliser.rules), dict(normaliser.groups)
     try:
         named = [_without_wildcards(rule, own) for rule in unit.rules] if best else unit.rules
@@ -319,8 +323,6 @@ def _planned(
         except NoFlow as reason:
             wishes.no_flow(unit, str(reason))
             return WITNESS, "recursive", rules, None
-        normaliser.relations.update(flow.relations)
-        normaliser.rules += flow.added
         return FLOW, f"recursive, column {flow.value + 1} is carried along", rules, flow
     return asked, "recursive, asked for", rules, None
 
@@ -347,6 +349,16 @@ def _without_wildcards(rule: p.Rule, unit: frozenset[str]) -> p.Rule:
         for n, x in enumerate(rule.body)
     ]
     return evolve(rule, body=tuple(body))
+
+
+def follows_pairs(program: Program, unit: Unit) -> bool:
+    """Whether a unit is an equivalence relation whose pairs do not depend on it."""
+    if len(unit.relations) > 1 or unit.relations[0] in unit.reads:
+        return False
+    (name,) = unit.relations
+    relation = program.relations[name]
+    plain = evolve(program, relations={**program.relations, name: evolve(relation, equivalence=False)})
+    return relation.equivalence and not special_reason(plain, unit)
 
 
 def special_reason(program: Program, unit: Unit) -> str:
