@@ -111,7 +111,8 @@ def payments(size: int) -> tuple[Rows, Sums]:
     chance, countries = Random(2), 40
     home = [chance.randrange(countries) for _ in range(size // 10)]
     accounts = len(home)
-    pay = [(chance.randrange(accounts), chance.randrange(accounts), chance.randrange(1_000_000)) for _ in range(size)]
+    pick = chance.randrange
+    pay = [(pick(accounts), pick(accounts), pick(1_000_000)) for _ in range(size)]
     totals: defaultdict[tuple[int, int], int] = defaultdict(int)
     for a, b, x in set(pay):
         if x > 950_000:
@@ -144,7 +145,19 @@ def seconds(folder: Path, text: str, pure: bool) -> float:
     """CPU seconds of `everlog run`."""
     program = folder / "program.dl"
     program.write_text(text)
-    command = [sys.executable, "-P", "-m", "everlog", "run", "-w", str(program), "-F", str(folder), "-D", str(folder)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "everlog",
+        "run",
+        "-w",
+        str(program),
+        "-F",
+        str(folder),
+        "-D",
+        str(folder),
+    ]
     before = getrusage(RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"EVERLOG_PURE": "1" * pure})
     after = getrusage(RUSAGE_CHILDREN)
@@ -169,10 +182,8 @@ def measured(folder: Path, cases: Iterable[tuple[str, Case]], small: bool, pure:
         for relation, rows_expected in made[case.data, size].items():
             if f".output {relation}" in case.rules:
                 assert read_back(folder / f"{relation}.csv") == rows_expected, (name, relation)
-        print(
-            f"{name:32} {size:9} rows   {whole:7.2f} s   reading {reading:6.2f} s   beyond {whole - reading:6.2f} s",
-            flush=True,
-        )
+        figures = f"{whole:7.2f} s   reading {reading:6.2f} s   beyond {whole - reading:6.2f} s"
+        print(f"{name:32} {size:9} rows   {figures}", flush=True)
 
 
 def main() -> None:
