@@ -15,6 +15,7 @@ from everlog.core.engine.keepers.classes import ClassKeeper
 from everlog.core.engine.keepers.counted import CountKeeper
 from everlog.core.engine.keepers.flow.flowing import FlowKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper
+from everlog.core.engine.keepers.intervals import OrderedKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper
 from everlog.core.engine.keepers.recursive.witnessed import RecursiveKeeper
@@ -26,6 +27,7 @@ KEEPERS: dict[str, type[Keeper]] = {
     plan.GIVEN: BaseKeeper,
     plan.COUNTS: CountKeeper,
     plan.GROUPS: GroupKeeper,
+    plan.ORDERED: OrderedKeeper,
     plan.BEST: BestKeeper,
     plan.FLOW: FlowKeeper,
     plan.CLASSES: ClassKeeper,
