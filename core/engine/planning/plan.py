@@ -26,7 +26,7 @@ from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, shape_of
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
-FLOW, BEST, CLASSES = "flow", "best", "classes"
+FLOW, BEST, CLASSES, ORDERED = "flow", "best", "classes", "ordered"
 RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # with a view at once
@@ -119,7 +119,8 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
         chosen.update(dict.fromkeys(unit.relations, (strategy, why)))
     for name in normaliser.relations:
         if name in normaliser.groups:
-            chosen[name] = GROUPS, f"of {normaliser.groups[name].written}"
+            group = normaliser.groups[name]
+            chosen[name] = GROUPS if group.ordered is None else ORDERED, f"of {group.written}"
         else:
             chosen[name] = COUNTS, "auxiliary, not recursive"
     normal = evolve(
@@ -136,8 +137,8 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
         joins = {}
         if strategy in (COUNTS, GROUPS):
             joins = {rule.name: wishes.join(rule, normal, growing) for rule in unit.rules}
-        group, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
-        planned.append(PlannedUnit(unit, strategy, why, group, joins, fit))
+        kept, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
+        planned.append(PlannedUnit(unit, strategy, why, kept, joins, fit))
     shapes = dict(shapes_of(normal, ordered))
     shapes.update({name: shape_of(normaliser.relations[name].arity, 1) for name in normaliser.groups})
     shapes.update({name: PairShape(value) for name, value in value_columns.items()})
