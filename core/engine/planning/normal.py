@@ -163,6 +163,8 @@ class Normaliser:
         self.groups[name] = Group(name, literal.op, literal.kind, str(literal), partial)
         failure = Failure.VALUE if partial else Failure.ERROR
         made = Rule(head, self.body(inner, unit, rule), f"{name}#1", rule.origin, failure=failure)
+        if literal.op in ("min", "max"):  # how often a value is there does not matter
+            made = self.existential(made)
         self.rules.append(made)
         held = TARGET if isinstance(target, p.Call) else target  # only the relation matters
         return evolve(literal, body=(Atom(name, (*literal.outer, held)),), partial=partial)
