@@ -36,7 +36,16 @@ from everlog.core.classify.multivariate import MultivariateWidth, multivariate_w
 from everlog.core.classify.query import Query, query_of
 from everlog.core.classify.widths import Width, fractional_hypertree_width, free_connex_width
 from everlog.core.engine.planning.existence import spread_through
-from everlog.core.engine.planning.plan import BEST, CLASSES, FLOW, RECOMPUTE, Plan, PlannedUnit, wanted_of
+from everlog.core.engine.planning.plan import (
+    BEST,
+    CLASSES,
+    FLOW,
+    ORDERED,
+    RECOMPUTE,
+    Plan,
+    PlannedUnit,
+    wanted_of,
+)
 from everlog.core.engine.planning.systems import systems
 from everlog.core.joins.exponents import (
     growing_exponent,
@@ -85,6 +94,7 @@ class Promise:
     logarithms: bool = False
     source: str = ""
     told: bool = True  # whether each match is a fact that changes; else matches are in the exponent
+    searches: bool = False  # whether it searches in an order
 
     def __str__(self) -> str:
         """
@@ -95,6 +105,8 @@ class Promise:
 
     @property
     def power(self) -> str:
+        if self.searches and not self.exponent:
+            return f"O(log {self.of})"
         return power("Õ" if self.logarithms and self.exponent < 1 else "O", self.of, self.exponent)
 
     def with_exponent(self, exponent: Fraction) -> Promise:
@@ -163,6 +175,8 @@ class RuleCost:
     @property
     def promise(self) -> Promise | None:
         """What one update costs with the strategy in use; None where nothing is promised."""
+        if self.in_use.strategy == ORDERED:  # a search; the intervals that change are its `spread`
+            return Promise(Fraction(0), searches=True)
         if self.query_class == "recursive" or self.in_use.strategy not in JOINS:
             return None
         own = self._own

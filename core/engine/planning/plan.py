@@ -33,7 +33,7 @@ from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, shape_of
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
-FLOW, BEST, CLASSES = "flow", "best", "classes"
+FLOW, BEST, CLASSES, ORDERED = "flow", "best", "classes", "ordered"
 RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # with a view at once
@@ -126,7 +126,8 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
         chosen.update(dict.fromkeys(unit.relations, (strategy, why)))
     for name in normaliser.relations:
         if name in normaliser.groups:
-            chosen[name] = GROUPS, f"of {normaliser.groups[name].written}"
+            group = normaliser.groups[name]
+            chosen[name] = GROUPS if group.ordered is None else ORDERED, f"of {group.written}"
         else:
             chosen[name] = COUNTS, "auxiliary, not recursive"
     normal = evolve(
@@ -140,12 +141,12 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
     planned = []
     for unit in ordered:
         strategy, why = chosen[unit.relations[0]]
-        group, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
+        kept, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
         joins = {}
         if strategy in (COUNTS, GROUPS):
-            wants = {rule.name: wanted_of(rule, group) for rule in unit.rules}
+            wants = {rule.name: wanted_of(rule, kept) for rule in unit.rules}
             joins = {rule.name: wishes.join(rule, normal, growing, wants[rule.name]) for rule in unit.rules}
-        planned.append(PlannedUnit(unit, strategy, why, group, joins, fit))
+        planned.append(PlannedUnit(unit, strategy, why, kept, joins, fit))
     shapes = dict(shapes_of(normal, ordered))
     shapes.update({name: shape_of(normaliser.relations[name].arity, 1) for name in normaliser.groups})
     shapes.update({name: PairShape(value) for name, value in value_columns.items()})
