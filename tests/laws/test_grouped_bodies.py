@@ -69,4 +69,5 @@ def test_the_same_body_is_joined_once_for_two_aggregates() -> None:
     )
     with patch.object(grouped_bodies, "is_cheaper", lambda *_: True):
         text = explain_ir(program)
-    assert "bindings 1 of both#1" in text and "bindings 2" not in text
+    assert "bindings 1 of both#1" in text
+    assert "bindings 2" not in text
