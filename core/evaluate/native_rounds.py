@@ -8,14 +8,16 @@ so that no rule reads it before the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import define, evolve
 
 from everlog.core import program as p
-from everlog.core.codegen.join_order import Ordering
+from everlog.core.codegen.join_order import Estimate, Observed, Ordering
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.grouped_bodies import Bindings, Grouping
+from everlog.core.evaluate.native_task import NativeTask
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.run_relations import Relations, statistics_of_words
 from everlog.core.ir.lowering import lower
@@ -30,19 +32,27 @@ from everlog.core.storage.table_statistics import Guess, Statistics
 
 if TYPE_CHECKING:
     from everlog.core.native import _machine as machine
+    from everlog.core.native.assembly import Assembled
+
+_FEW_FACTS = 10_000  # of a relation that is still being computed: too few to plan by
 
 Progress = Callable[[str, int, int], None]
 
 
 def planned(
-    program: Program, unit: Unit, rule: Rule, delta: int | None, known: Callable[[str], Statistics]
+    program: Program,
+    unit: Unit,
+    rule: Rule,
+    delta: int | None,
+    known: Callable[[str], Statistics],
+    observed: Observed | None = None,
 ) -> Plan:
-    """The plan of a rule; `known` has statistics of the relations of other units."""
+    """The plan of a rule; `known` has statistics of relations, as far as they are complete."""
     statistics = _statistics(program, unit, rule, known)
 
-    def order(body: Sequence[Literal], bound: Set[Variable], first: int | None) -> list[int]:
+    def order(body: Sequence[Literal], bound: Set[Variable], first: int | None) -> Sequence[Estimate]:
         variables = frozenset(v for literal in body for v in variables_of_literal(literal))
-        return [one.position for one in Ordering(body, statistics, bound, first, kept=variables).chosen()]
+        return Ordering(body, statistics, bound, first, kept=variables, observed=observed).chosen()
 
     return lower(rule, order, program.relations, unit.positions(rule), delta)
 
@@ -51,8 +61,11 @@ def _statistics(
     program: Program, unit: Unit, rule: Rule, known: Callable[[str], Statistics]
 ) -> dict[str, Statistics]:
     names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
-    own = names.intersection(unit.relations)
-    return {n: Guess(program.relations[n].arity) if n in own else known(n) for n in names}
+    found = {name: known(name) for name in names}
+    for name in names.intersection(unit.relations):  # it grows: what it has now may be next to nothing
+        if found[name].rows < _FEW_FACTS:
+            found[name] = Guess(program.relations[name].arity)
+    return found
 
 
 def grouped(
@@ -65,12 +78,12 @@ def grouped(
 
 
 @define
-class _Task:
-    """A plan that reads the change of `source` (None: of nothing)."""
+class _Numbered:
+    """A rule with `autoinc()`."""
 
     rule: Rule
-    source: str | None
     run: Callable[[], None]
+    source: str | None = None
 
     def __call__(self, delta: Facts | None, out: Facts) -> None:
         self.run()
@@ -101,6 +114,7 @@ class NativeRounds(Rounds):
         self.candidates: dict[int, machine.Relation] = {}  # rule → what it has derived in this round
         self.grouping = Grouping(program.relations)
         self.bindings: dict[str, machine.Relation] = {}  # of the bodies of aggregates
+        self.tasks: list[NativeTask] = []
 
     def run(self) -> None:
         rules = [(rule, self.unit.positions(rule) if self.unit.recursive else []) for rule in self.unit.rules]
@@ -110,22 +124,27 @@ class NativeRounds(Rounds):
             tasks = [self._task(rule, place) for rule, places in rules for place in places]
             self.run_until_settled(tasks, delta)
 
-    def _task(self, rule: Rule, delta: int | None) -> _Task:
+    def _task(self, rule: Rule, delta: int | None) -> RoundTask:
         out = self._out(rule)
         if p.draws_numbers(rule):
-            return _Task(rule, None, lambda: out.fill(self._numbered(rule)))
+            return _Numbered(rule, lambda: out.fill(self._numbered(rule)))
         rewritten, new = grouped(self.program, self.unit, rule, self._known, self.grouping)
         for bindings in new:
             self._bind(bindings)
-        made = self._assembled(rewritten, delta, out)
         atom = None if delta is None else rule.body[delta]
-        return _Task(rule, atom.relation if isinstance(atom, Atom) else None, made.run)
+        source = atom.relation if isinstance(atom, Atom) else None
+        task = NativeTask(rewritten, delta, source, partial(self._assembled, out), self._sizes)
+        self.tasks.append(task)
+        return task
 
-    def _assembled(self, rule: Rule, delta: int | None, out: machine.Relation) -> machine.Plan:
+    def _sizes(self) -> dict[str, int]:
+        return {name: len(one) for name, one in self.own.items()}
+
+    def _assembled(self, out: machine.Relation, rule: Rule, delta: int | None, observed: Observed) -> Assembled:
         from everlog.core.native.assembly import assemble  # here: only where the machine was built
 
         program = evolve(self.program, relations={**self.program.relations, **self.grouping.relations_made})
-        plan = planned(program, self.unit, rule, delta, self._known)
+        plan = planned(program, self.unit, rule, delta, self._known, observed)
         names = {rule.head.relation, *(atom.relation for atom, _ in p.atoms_of(rule.body))}
         words = {name: self._words(name) for name in names}
         return assemble(plan, words, self.program.functors, self.relations.symbols, self.guard.look, out)
@@ -134,16 +153,20 @@ class NativeRounds(Rounds):
         """Compute the bindings of the body of an aggregate."""
         out = empty_words(bindings.relation, self.relations.symbols)
         self.bindings[bindings.relation.name] = out
-        self._assembled(bindings.rule, None, out).run()
+        task = NativeTask(bindings.rule, None, None, partial(self._assembled, out), dict)
+        task(None, ())
+        self.tasks.append(task)
         out.advance()
 
     def _words(self, name: str) -> machine.Relation:
         return self.bindings[name] if name in self.bindings else self.relations.native(name)
 
     def _known(self, name: str) -> Statistics:
-        if name not in self.bindings:
-            return self.relations.statistics(name)
-        return statistics_of_words(self.bindings[name])
+        if name in self.bindings:
+            return statistics_of_words(self.bindings[name])
+        if name in self.own:
+            return statistics_of_words(self.own[name])
+        return self.relations.statistics(name)
 
     def _out(self, rule: Rule) -> machine.Relation:
         """The relation that a rule adds to."""

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.core.program import Constant, Kind, Rule, Variable
+from everlog.core.program import Constant, Kind, Literal, Rule, Variable
 
 Operand: TypeAlias = Variable | Constant
 Key: TypeAlias = tuple[tuple[int, Operand], ...]  # columns, ascending, with the values they must have
@@ -136,9 +136,26 @@ def is_loop(operation: Operation) -> bool:
 
 
 @frozen
+class Step:
+    """An atom or a range in the order in which a plan joins them, with what the planner expected.
+
+    `operation` reads it; `within` counts the aggregates around it.  `tried` and `kept` are rows in
+    all; inside an aggregate, for one value of its outer variables.
+    """
+
+    literal: Literal
+    operation: Operation
+    tried: float
+    kept: float
+    bound: frozenset[Variable]  # those of its variables that have values before
+    within: int = 0
+
+
+@frozen
 class Plan:
     """One version of a rule; `delta` is the place of the atom that reads Δ, if one does."""
 
     rule: Rule
     delta: int | None
     operations: tuple[Operation, ...]
+    steps: tuple[Step, ...] = ()
