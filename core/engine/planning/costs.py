@@ -36,7 +36,7 @@ from everlog.core.classify.multivariate import MultivariateWidth, multivariate_w
 from everlog.core.classify.query import Query, query_of
 from everlog.core.classify.widths import Width, fractional_hypertree_width, free_connex_width
 from everlog.core.engine.planning.existence import spread_through
-from everlog.core.engine.planning.plan import BEST, CLASSES, FLOW, ORDERED, RECOMPUTE, Plan, PlannedUnit
+from everlog.core.engine.planning.plan import BEST, CLASSES, FLOW, GROWING, ORDERED, RECOMPUTE, Plan, PlannedUnit
 from everlog.core.engine.planning.systems import systems
 from everlog.core.joins.exponents import (
     growing_refuge_of,
@@ -71,6 +71,7 @@ FLOWING = "follows the facts that change, and the cycles that a step opens or cl
 _RECURSIVE = {
     FLOW: FLOWING,
     BEST: BEST_FIRST,
+    GROWING: "follows the facts that change; what depended on a loss is derived again",
     CLASSES: "follows the classes that it merges or splits",
     RECOMPUTE: "computes the relation again",
 }
