@@ -124,6 +124,9 @@ class NativeRounds(Rounds):
     def collector(self, task: RoundTask, new: Collected) -> Facts:
         return ()
 
+    def found(self, task: RoundTask, out: Facts) -> int:
+        return len(self._out(task.rule))
+
     def keep(self, new: Collected) -> dict[str, Facts]:
         for rule in self.unit.rules:
             if id(rule) in self.candidates:

@@ -13,6 +13,7 @@ their sizes decide the order of joins.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sized
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from time import perf_counter
 
@@ -27,10 +28,11 @@ from everlog.core.evaluate.best_first import Settling, forms_of, offering, only_
 from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.flow import flow, flow_steps
-from everlog.core.evaluate.growth import Growth
+from everlog.core.evaluate.growing_rounds import Growth
 from everlog.core.evaluate.machines import machines
 from everlog.core.evaluate.native_rounds import NativeRounds
 from everlog.core.evaluate.ordered import key_levels, key_steps
+from everlog.core.evaluate.profile import RunProfile, UnitRuns
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.subsume import dominance_rule, dominated
@@ -84,11 +86,12 @@ def evaluate(
     inputs: Mapping[str, Iterable[Row]] | None = None,
     progress: Progress | None = None,
     limits: Limits | None = None,
+    profile: RunProfile | None = None,
 ) -> Evaluation:
     """Every relation of a program, from its own facts and `inputs`.
 
     `progress` gets each round: the unit's relations, the round, the number of new facts.  Exceeding
-    `limits` raises `LimitExceeded`.
+    `limits` raises `LimitExceeded`.  `profile` records time and facts of units, rounds and rules.
 
     >>> from everlog.dsl.check import compile_text
     >>> program = compile_text('''
@@ -102,11 +105,11 @@ def evaluate(
     with collector_paused(), Guard(limits or Limits()) as guard:
         order = list(machines(program, shapes_of(program, units(program))))
         try:
-            return _evaluated(program, base, order, guard, progress)
+            return _evaluated(program, base, order, guard, progress, profile)
         except NotAWord:  # values of other types than the columns': sets hold anything
             guard.facts = 0
             order = [(unit, "a value is not of its column's type") for unit, _ in order]
-            return _evaluated(program, base, order, guard, progress)
+            return _evaluated(program, base, order, guard, progress, profile)
 
 
 def _base_facts(program: Program, inputs: Mapping[str, Iterable[Row]]) -> dict[str, Iterable[Row]]:
@@ -124,6 +127,7 @@ def _evaluated(
     order: Iterable[tuple[Unit, str]],
     guard: Guard,
     progress: Progress | None,
+    profile: RunProfile | None,
 ) -> Evaluation:
     context = _started(program, guard, progress)
     context.shares = True
@@ -133,16 +137,26 @@ def _evaluated(
         joins = any(program.relations[name].lattices for name in unit.relations)
         if not (unit.rules or unit.recursive or unit.subsumptions or joins):
             continue
-        if why_python or not _run_natively(context, unit, relations):
-            UnitRun(context, unit).run()
+        if why_python or not _run_natively(context, unit, relations, profile):
+            with _recorded(profile, unit, why_python or "a functor has no value") as runs:
+                UnitRun(context, unit, runs).run()
     return Evaluation(program, relations)
 
 
-def _run_natively(context: Context, unit: Unit, relations: Relations) -> bool:
+def _recorded(profile: RunProfile | None, unit: Unit, machine: str) -> AbstractContextManager[UnitRuns | None]:
+    return nullcontext() if profile is None else profile.unit(unit, machine)
+
+
+def _run_natively(context: Context, unit: Unit, relations: Relations, profile: RunProfile | None) -> bool:
     """Run a unit on the compiled machine; False if a functor has no value, for Python to judge."""
     facts, number = context.guard.facts, context.counting.next
     try:
-        NativeRounds(context.program, unit, relations, context.counting, context.guard, context.progress).run()
+        with _recorded(profile, unit, "") as runs:
+            rounds = NativeRounds(
+                context.program, unit, relations, context.counting, context.guard, context.progress
+            )
+            rounds.profile = runs
+            rounds.run()
     except Undefined:
         context.guard.facts = facts
         context.counting.restart(number)
@@ -339,11 +353,11 @@ class _Task:
 class UnitRun(Rounds):
     """One unit, from the relations it reads: rounds until nothing is new."""
 
-    def __init__(self, run: Context, unit: Unit) -> None:
+    def __init__(self, run: Context, unit: Unit, profile: UnitRuns | None = None) -> None:
         invents = any(p.invents(rule) for rule in unit.rules)
         limited = any(name in run.program.limits for name in unit.relations)
         super().__init__(", ".join(unit.relations), run.shapes, run.guard, invents and not limited)
-        self.context, self.unit = run, unit
+        self.context, self.unit, self.profile = run, unit, profile
         self.growing = growing_unit(run.program, unit)
         self.tables = run.tables
         self.steps = flow_steps(run.program, unit, run.shapes) if run.shares else None

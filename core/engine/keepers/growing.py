@@ -1,8 +1,8 @@
 """Running totals and joined values through recursion: what depended on a loss is derived again.
 
 A unit of sets, maps whose facts of one key are joined, and running totals (`core.program.growing`)
-only grows while facts come: `core.evaluate.growth` takes them in.  Where facts go, what was joined
-or added up cannot be told apart again, and facts may support each other in a cycle:
+only grows while facts come: `core.evaluate.growing_rounds` takes them in.  Where facts go, what was
+joined or added up cannot be told apart again, and facts may support each other in a cycle:
 
 1. *Lost derivations* are followed forward.  Every fact that they lead to is taken away, unless it
    is a base fact of a set.  So nothing that is left depends on what went.
@@ -27,7 +27,7 @@ from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.step import Listener, Readers, put_back
 from everlog.core.engine.stepping.store import Store, Task
-from everlog.core.evaluate.growth import Cell, Growth, Rows
+from everlog.core.evaluate.growing_rounds import Cell, Growth, Rows
 from everlog.core.program import Atom, Call, Row, Rule
 from everlog.core.storage.shape import Facts
 from everlog.core.storage.table_shapes import shape_of

@@ -18,7 +18,14 @@ from everlog.core.engine.planning.normal import Group, NeedsItself, Normaliser
 from everlog.core.engine.planning.systems import Fit, systems, with_auxiliaries
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.joins.join_strategies import AUTO, DELTA, JOINS
-from everlog.core.joins.strategy_choice import JoinChoice, choose, growing_relations, refusal_of
+from everlog.core.joins.strategy_choice import (
+    JoinChoice,
+    Wanted,
+    choose,
+    growing_relations,
+    refusal_of,
+    wanted,
+)
 from everlog.core.program import Program
 from everlog.core.program.best_values import best_map, only_maps
 from everlog.core.program.dependencies import Unit, units
@@ -141,10 +148,11 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
     planned = []
     for unit in ordered:
         strategy, why = chosen[unit.relations[0]]
+        kept, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
         joins = {}
         if strategy in (COUNTS, GROUPS):
-            joins = {rule.name: wishes.join(rule, normal, insert_only) for rule in unit.rules}
-        kept, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
+            wants = {rule.name: wanted_of(rule, kept) for rule in unit.rules}
+            joins = {rule.name: wishes.join(rule, normal, insert_only, wants[rule.name]) for rule in unit.rules}
         grown = growing[unit.relations[0]][0] if unit.relations[0] in growing else None
         planned.append(PlannedUnit(unit, strategy, why, kept, joins, fit, grown))
     shapes = dict(shapes_of(normal, ordered))
@@ -262,7 +270,7 @@ class Wishes:
                 hint = f"`{owner}` is kept by `{strategy or WITNESS}`"
                 self.refused[program.rules_of(owner)[-1].name] = message, hint
 
-    def join(self, rule: p.Rule, program: Program, growing: frozenset[str]) -> JoinChoice:
+    def join(self, rule: p.Rule, program: Program, growing: frozenset[str], want: Wanted) -> JoinChoice:
         """The strategy for the join of a nonrecursive rule in normal form."""
         wish = self._of(rule) if rule.name in self._names else ""
         if wish in JOINS:
@@ -270,14 +278,19 @@ class Wishes:
             if refusal:
                 self.refused[rule.name] = f"`{wish}` cannot keep {rule.name}: {refusal}", ""
                 wish = ""
-            return choose(rule, program, growing, wish)
+            return choose(rule, program, growing, wish, want)
         star = self._asked.get("*", "")
         if star in JOINS and star != RECOMPUTE and len(query_of(rule).atoms) > 1:
             refusal = refusal_of(rule, program, star)
             if not refusal:
-                return choose(rule, program, growing, star)
-            return evolve(choose(rule, program, growing), why=f"`{star}` cannot: {refusal}")
-        return choose(rule, program, growing)
+                return choose(rule, program, growing, star, want)
+            return evolve(choose(rule, program, growing, want=want), why=f"`{star}` cannot: {refusal}")
+        return choose(rule, program, growing, want=want)
+
+
+def wanted_of(rule: p.Rule, group: Group | None) -> Wanted:
+    """What a rule wants of its join, as a rule of a relation or of an aggregate."""
+    return wanted(rule) if group is None else wanted(rule, group.op, None if group.may_fail else group.kind)
 
 
 def _named(program: Program) -> Program:
