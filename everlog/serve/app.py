@@ -28,6 +28,7 @@ from everlog.serve.job_queue import JobQueue
 from everlog.serve.json_schema import Test, misfit, quick_test
 from everlog.serve.openapi import description
 from everlog.serve.reading import Call
+from everlog.serve.result_jobs import FileAnswer
 from everlog.serve.routes import PREFIX, Operation, Parameter, operations
 from everlog.serve.service import Service
 from everlog.serve.static import static_files
@@ -110,7 +111,8 @@ async def _answer(
         data = None if operation.body is None else await _body(bodies, request)
         job = partial(_done, operation, service, call, data, test)
         del data
-        return Paced(await jobs.do(job), service)
+        done = await jobs.do(job)
+        return Paced(done, service) if isinstance(done, bytes) else FileStream(done, service)
     except ClientDisconnect:
         return Response(status_code=400)
     except Exception as error:
@@ -119,7 +121,9 @@ async def _answer(
         bodies.release(request)
 
 
-def _done(operation: Operation, service: Service, call: Call, data: bytes | None, test: Test) -> bytes:
+def _done(
+    operation: Operation, service: Service, call: Call, data: bytes | None, test: Test
+) -> bytes | FileAnswer:
     """Run the job of a request.
 
     The time limit covers parsing the body, and for a query its answer too.  A step has its own time
@@ -139,7 +143,10 @@ def _done(operation: Operation, service: Service, call: Call, data: bytes | None
             written = dumped(shortened(done))
     else:
         with service.guard:
-            written = answer(operation.work(service, call), service.held.room + _ENVELOPE)
+            done = operation.work(service, call)
+            if isinstance(done, FileAnswer):
+                return done
+            written = answer(done, service.held.room + _ENVELOPE)
     service.held.take(len(written))
     return written
 
@@ -172,6 +179,26 @@ class Paced(Response):
                     await send({"type": "http.response.body", "body": part, "more_body": more})
         finally:
             self._service.held.release(len(body))
+
+
+class FileStream(Response):
+    """A file, read and sent in pieces; a client that reads too slowly is disconnected."""
+
+    def __init__(self, found: FileAnswer, service: Service) -> None:
+        self._found, self._service = found, service
+        super().__init__(None, 200, media_type=found.media)
+        self.headers["content-length"] = str(found.size)
+        self.headers["content-disposition"] = f'attachment; filename="{found.name}"'
+        self.headers["cache-control"] = "no-store"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        patience = self._service.bounds.stalled + self._found.size / _SLOWEST_READER
+        with self._found.file as source:
+            async with asyncio.timeout(patience):
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                while part := source.read(_CHUNK):
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+                await send({"type": "http.response.body", "body": b""})
 
 
 def _response(status: int, body: bytes) -> Response:
