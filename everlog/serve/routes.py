@@ -65,7 +65,7 @@ _AS_OF = Parameter("as_of", STEP, "Ask the state after this step, of a database 
 _LIMIT = Parameter("limit", integer("", 0), "Rows in the answer.")
 _OFFSET = Parameter("offset", integer("", default=0), "Rows before them.")
 _RELATION = Parameter("name", text(minLength=1), "The name of a relation.", "path", True)
-_RESULT = Parameter("name", text(minLength=1), "A result that is kept.", "path", True)
+_RESULT = Parameter("name", text(minLength=1, maxLength=100), "A result that is kept.", "path", True)
 _ARRANGED = (
     Parameter("sort", integer("", -1000, 1000, default=0), "Order by this column, from 1; negative: descending."),
     Parameter("contains", text(maxLength=1000, default=""), "Only rows with this text in one of their values."),
