@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from everlog.core.native.words import SortedWords, empty_words, is_words, new_symbols
+from everlog.core.native.words import SortedWords, empty_words, is_words, new_chooser, new_symbols
 from everlog.core.program import Program, Row
 from everlog.core.storage.shape import Shape
-from everlog.core.storage.table_statistics import SAMPLE, Statistics
+from everlog.core.storage.table_statistics import SAMPLE, WHOLE, Statistics
 from everlog.core.storage.tables import Table, TableOf
 
 if TYPE_CHECKING:
@@ -32,6 +32,11 @@ class Tables(dict[str, Table]):
         return self[name]
 
 
+def statistics_of_words(relation: machine.Relation) -> Statistics:
+    """What the planner knows of a complete relation of the compiled machine."""
+    return Statistics(len(relation), relation.sample(SAMPLE if len(relation) > WHOLE else WHOLE))
+
+
 class Relations:
     """Every relation of a program, as a table of Python, as words, or both."""
 
@@ -40,6 +45,7 @@ class Relations:
         self.tables = Tables(self._table)
         self.begin: Callable[[str, Iterable[Row]], Table] | None = None  # makes a table from base facts
         self.words: dict[str, machine.Relation] = {}
+        self.choosers: dict[str, machine.Chooser] = {}
         self._statistics: dict[str, Statistics] = {}
         read = (rows.symbols for rows in base.values() if is_words(rows))
         self._symbols: machine.Symbols | None = next(read, None)
@@ -62,21 +68,35 @@ class Relations:
         found = self.words.get(name)
         if found is None:
             rows = self.tables[name].rows() if name in self.tables else self._base.get(name, ())
-            if is_words(rows) and rows.symbols is self.symbols and not self.program.rules_of(name):
+            is_base = not self.program.rules_of(name) and not self.program.relations[name].choices
+            if is_words(rows) and rows.symbols is self.symbols and is_base:
                 found = rows  # nothing is added to it
             else:
                 found = empty_words(self.program.relations[name], self.symbols)
                 found.fill(rows)
+                if self.program.relations[name].choices and name not in self.tables:
+                    given, found = found, empty_words(self.program.relations[name], self.symbols)
+                    self.choosers[name] = new_chooser(found, self.program.relations[name].choices)
+                    self.admit(name, given)
             found.advance()
             self.words[name] = found
         return found
+
+    def admit(self, name: str, candidates: machine.Relation) -> None:
+        """Add to a relation, in sorted order, the candidates whose keys are free."""
+        self.choosers[name].admit(candidates)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Begin relations again, with their base facts."""
+        for name in names:
+            self.words.pop(name, None)
+            self.tables.pop(name, None)
 
     def statistics(self, name: str) -> Statistics:
         """What the planner knows of a complete relation of the compiled machine."""
         found = self._statistics.get(name)
         if found is None:
-            relation = self.native(name)
-            found = self._statistics[name] = Statistics(len(relation), relation.sample(SAMPLE))
+            found = self._statistics[name] = statistics_of_words(self.native(name))
         return found
 
     def all_tables(self) -> dict[str, Table]:
