@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
-from everlog.serve import reading, result_jobs, rule_graph, schemas, trying, writing
+from everlog.serve import graph_layout, reading, result_jobs, schemas, trying, writing
 from everlog.serve.reading import Call
 from everlog.serve.schemas import FLAG, STEP, Shape, array, integer, ref, text
 from everlog.serve.service import Bounds, Service
@@ -255,7 +255,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "graph",
         "The rule graph, laid out: relations as boxes, and arrows to their readers.",
         schemas.GRAPH,
-        rule_graph.graph,
+        graph_layout.graph,
     ),
     Operation("POST", "/why", "why", "A proof of a fact.", schemas.PROOF, reading.why, (), schemas.FACT_BODY),
     Operation(
