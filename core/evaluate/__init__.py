@@ -5,6 +5,7 @@
 | `reference` | naive evaluation: the meaning of a program, and the oracle of every test |
 | `seminaive` | compiled rules in rounds over what is new |
 | `rounds` | the loop of rounds, shared with living units |
+| `profile` | time and facts of each unit, round and rule, where they are asked for |
 | `machines` | which units the compiled machine runs, and why Python runs the others |
 | `run_relations` | the relations of a run on either machine, each converted once |
 | `native_rounds` | the rounds of a unit on the compiled machine |

@@ -13,6 +13,7 @@ their sizes decide the order of joins.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sized
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from time import perf_counter
 
@@ -27,6 +28,7 @@ from everlog.core.evaluate.flow import flow, flow_steps
 from everlog.core.evaluate.machines import machines
 from everlog.core.evaluate.native_rounds import NativeRounds
 from everlog.core.evaluate.ordered import key_levels, key_steps
+from everlog.core.evaluate.profile import RunProfile, UnitRuns
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.subsume import dominance_rule, dominated
@@ -34,7 +36,7 @@ from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.ir.compile import Compiled, Run, compile_late, compile_rule
 from everlog.core.ir.printer import Access
 from everlog.core.ir.uses import Action, Use
-from everlog.core.native.availability import NotAWord
+from everlog.core.native.availability import NotAWord, Undefined
 from everlog.core.native.words import is_words
 from everlog.core.program import Program, Row, Rule, Value
 from everlog.core.program.best_values import BestMap, only_maps
@@ -82,11 +84,12 @@ def evaluate(
     inputs: Mapping[str, Iterable[Row]] | None = None,
     progress: Progress | None = None,
     limits: Limits | None = None,
+    profile: RunProfile | None = None,
 ) -> Evaluation:
     """Every relation of a program, from its own facts and `inputs`.
 
     `progress` gets each round: the unit's relations, the round, the number of new facts.  Exceeding
-    `limits` raises `LimitExceeded`.
+    `limits` raises `LimitExceeded`.  `profile` records time and facts of units, rounds and rules.
 
     >>> from everlog.dsl.check import compile_text
     >>> program = compile_text('''
@@ -100,11 +103,11 @@ def evaluate(
     with collector_paused(), Guard(limits or Limits()) as guard:
         order = list(machines(program, shapes_of(program, units(program))))
         try:
-            return _evaluated(program, base, order, guard, progress)
+            return _evaluated(program, base, order, guard, progress, profile)
         except NotAWord:  # values of other types than the columns': sets hold anything
             guard.facts = 0
             order = [(unit, "a value is not of its column's type") for unit, _ in order]
-            return _evaluated(program, base, order, guard, progress)
+            return _evaluated(program, base, order, guard, progress, profile)
 
 
 def _base_facts(program: Program, inputs: Mapping[str, Iterable[Row]]) -> dict[str, Iterable[Row]]:
@@ -122,18 +125,41 @@ def _evaluated(
     order: Iterable[tuple[Unit, str]],
     guard: Guard,
     progress: Progress | None,
+    profile: RunProfile | None,
 ) -> Evaluation:
     context = _started(program, guard, progress)
     context.shares = True
     relations = Relations(program, context.shapes, base)
     relations.begin, context.tables = context.loaded, relations.tables
     for unit, why_python in order:
-        if unit.rules or unit.recursive or unit.subsumptions:
-            if why_python:
-                UnitRun(context, unit).run()
-            else:
-                NativeRounds(program, unit, relations, guard, progress).run()
+        if not (unit.rules or unit.recursive or unit.subsumptions):
+            continue
+        if why_python or not _run_natively(context, unit, relations, profile):
+            with _recorded(profile, unit, why_python or "a functor has no value") as runs:
+                UnitRun(context, unit, runs).run()
     return Evaluation(program, relations)
+
+
+def _recorded(profile: RunProfile | None, unit: Unit, machine: str) -> AbstractContextManager[UnitRuns | None]:
+    return nullcontext() if profile is None else profile.unit(unit, machine)
+
+
+def _run_natively(context: Context, unit: Unit, relations: Relations, profile: RunProfile | None) -> bool:
+    """Run a unit on the compiled machine; False if a functor has no value, for Python to judge."""
+    facts, number = context.guard.facts, context.counting.next
+    try:
+        with _recorded(profile, unit, "") as runs:
+            rounds = NativeRounds(
+                context.program, unit, relations, context.counting, context.guard, context.progress
+            )
+            rounds.profile = runs
+            rounds.run()
+    except Undefined:
+        context.guard.facts = facts
+        context.counting.restart(number)
+        relations.forget(unit.relations)
+        return False
+    return True
 
 
 def _started(program: Program, guard: Guard, progress: Progress | None) -> Context:
@@ -326,11 +352,11 @@ class _Task:
 class UnitRun(Rounds):
     """One unit, from the relations it reads: rounds until nothing is new."""
 
-    def __init__(self, run: Context, unit: Unit) -> None:
+    def __init__(self, run: Context, unit: Unit, profile: UnitRuns | None = None) -> None:
         invents = any(p.invents(rule) for rule in unit.rules)
         limited = any(name in run.program.limits for name in unit.relations)
         super().__init__(", ".join(unit.relations), run.shapes, run.guard, invents and not limited)
-        self.context, self.unit = run, unit
+        self.context, self.unit, self.profile = run, unit, profile
         self.tables = run.tables
         self.steps = flow_steps(run.program, unit, run.shapes) if run.shares else None
         self.once: list[_Task] = []

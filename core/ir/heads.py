@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from attrs import define
 
 from everlog.core.codegen.code_lines import Line, comment
+from everlog.core.codegen.interval_values import interval_values
 from everlog.core.ir import set_operations as ir
 from everlog.core.ir.passes.mentioned import only_variable
 from everlog.core.ir.printer import Printer
@@ -53,6 +54,8 @@ class RulePrinter(Printer):
                 self.line(f"yield {self.row(head)}")
             case Action.COLLECT:
                 self.collect(derive)
+            case Action.PLACE:
+                self.place(derive)
             case Action.COUNT:
                 self.count(head, self.shapes[head.relation])
             case Action.WITNESS:
@@ -62,7 +65,8 @@ class RulePrinter(Printer):
             case Action.SUSPECT:
                 self.suspect(head, self.shapes[head.relation])
         if meter is not None and meter.counts_matches:
-            self.line(f"_m += _len({self.sets[0]})" if self.set_in_head else "_m += 1")
+            size = f"_len({self.sets[0]})" if self.set_in_head else ""
+            self.line(f"{meter.local} += {size}; _m += {size}" if size else "_m += 1")
 
     # ── facts ────────────────────────────────────────────────────────────────────────────────
 
@@ -315,6 +319,15 @@ class RulePrinter(Printer):
         else:
             self.line(f"_new.append({'1' if target is None else self.term(target)})")
 
+    def place(self, derive: Derive) -> None:
+        """Count a place with its target in its group."""
+        self.line(f"_k = {key_text([self.here[v] for v in derive.groups])}")
+        self.line("_a = _new.get(_k)")
+        self.line("if _a is None: _a = _new[_k] = {}")
+        target = "1" if derive.target is None else self.term(derive.target)
+        self.line(f"_v = ({self.term(derive.head.args[0])}, {target})")
+        self.line("_a[_v] = _a.get(_v, 0) + 1")
+
     def total(self, total: Total) -> None:
         """A cached call of the function that computes the aggregate of a group."""
         function = f"_agg{self.expressions.number()}"
@@ -334,7 +347,15 @@ class RulePrinter(Printer):
             return [*one.helpers, *text, *_call_for_one(function, literal, parameters)]
         every = self.inner(total.every)
         text += every.function(f"{function}_groups", ["_new"])
-        return [*one.helpers, *every.helpers, *text, *_call_for_all(function, literal, parameters, total.turns)]
+        if total.ordered is None:
+            call = _call_for_all(function, literal, parameters, total.turns)
+        else:
+            values = self.expressions.named("intervals", interval_values(total.ordered))
+            group = key_text([one.name(v) for v in total.ordered.group])
+            outside = tuple_text([one.name(v) for v in total.ordered.outside])
+            value = f"{values}({function}_all, {group}, {outside})"
+            call = _call_for_intervals(function, literal, parameters, total.turns, value)
+        return [*one.helpers, *every.helpers, *text, *call]
 
     def inner(self, plan: SetPlan) -> RulePrinter:
         """A printer of another function beside this one."""
@@ -378,5 +399,29 @@ def _call_for_all(function: str, literal: Aggregate, parameters: Sequence[str], 
         Line(3, f"_new = _all.get({key}, _new)"),
         Line(2, f"{function}_turns -= 1"),
         Line(2, f"_v = {function}_known[{key}] = {total}(_new)"),
+        Line(2, "return _v"),
+    ]
+
+
+def _call_for_intervals(
+    function: str, literal: Aggregate, parameters: Sequence[str], turns: int, value: str
+) -> list[Line]:
+    """The same of intervals of an order: all facts are put in order when that pays."""
+    key = key_text(parameters)
+    return [
+        Line(1, f"{function}_turns, {function}_all = {turns}, {{}}"),
+        Line(1, f"def {function}({', '.join(parameters)}):"),
+        Line(2, f"nonlocal {function}_turns"),
+        Line(2, f"_v = {function}_known.get({key}, _MISSING)"),
+        Line(2, "if _v is not _MISSING: return _v"),
+        Line(2, f"if {function}_turns > 0:"),
+        Line(3, "_new = []"),
+        Line(3, f"{function}_run({', '.join(['_new', *parameters])})"),
+        Line(3, f"_v = _total_{literal.op}_{literal.kind}(_new)"),
+        Line(2, "else:"),
+        Line(3, f"if {function}_turns == 0: {function}_groups({function}_all)"),
+        Line(3, f"_v = {value}"),
+        Line(2, f"{function}_turns -= 1"),
+        Line(2, f"{function}_known[{key}] = _v"),
         Line(2, "return _v"),
     ]

@@ -27,6 +27,7 @@ from everlog.core.ir.set_variables import aggregated_sets
 from everlog.core.ir.uses import Action, Use, hidden_variables, is_risky
 from everlog.core.program import Aggregate, Atom, Comparison, Kind, Literal, Negation, Range, Rule, Variable
 from everlog.core.program.bodies import may_fail, variables_of_literal
+from everlog.core.program.ordered_groups import OrderedAggregate, ordered_aggregate
 
 _MANY_TURNS = 1_000_000_000
 
@@ -256,12 +257,24 @@ class Lowering(AtomLowering):
         Where its body gives values to all outer variables, a second plan goes through the body
         once, for all groups.  It is run when the first one has cost as much as it will.
         """
-        one = self.aggregated(literal, literal.outer)
-        if not _is_grouped(literal):
+        one, ordered = self.aggregated(literal, literal.outer), ordered_aggregate(literal)
+        if ordered is not None:
+            every = self.placed(literal, ordered)
+        elif _is_grouped(literal):
+            every = self.aggregated(literal, ())
+        else:
             return ir.Total(target, literal, one, None, 0)
-        every = self.aggregated(literal, ())
         turns = max(1, round(min(every.cost / max(one.cost, 1.0), _MANY_TURNS)))
-        return ir.Total(target, literal, one, every, turns)
+        return ir.Total(target, literal, one, every, turns, ordered)
+
+    def placed(self, literal: Aggregate, ordered: OrderedAggregate) -> SetPlan:
+        """All facts of an aggregate over intervals, each with its place."""
+        body = Rule(Atom("", (ordered.place,)), ordered.inner, str(literal))
+        inner = Lowering(self.shapes, self.statistics, Use(Action.COLLECT), None, body)
+        inner.join(None)
+        groups = tuple(ordered.group)
+        inner.operations.append(ir.Derive(Action.PLACE, body.head, Sets(), groups, ordered.target))
+        return passed(inner.made(None))
 
     def aggregated(self, literal: Aggregate, outer: Sequence[Variable]) -> SetPlan:
         """The body of an aggregate, for values of some variables, grouped by the others."""

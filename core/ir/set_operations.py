@@ -18,6 +18,7 @@ from attrs import field, frozen
 from everlog.core.ir.operations import Binds, Compare, Exists, Index, Key, Let, Operand, Probe, Scan, Source
 from everlog.core.ir.uses import Action, Use
 from everlog.core.program import Aggregate, Atom, Range, Rule, Term, Variable
+from everlog.core.program.ordered_groups import OrderedAggregate
 
 
 @frozen
@@ -173,7 +174,8 @@ class Lookup:
 class Total:
     """The value of an aggregate, computed: for `one` group, or by a plan for `every` group.
 
-    `turns` is how many groups may be computed one by one for the cost of computing all.
+    `turns` is how many groups may be computed one by one for the cost of computing all.  Of an
+    aggregate over intervals of an order, `every` puts all facts in order.
     """
 
     target: Variable
@@ -181,6 +183,7 @@ class Total:
     one: SetPlan
     every: SetPlan | None
     turns: int
+    ordered: OrderedAggregate | None = None
 
 
 @frozen

@@ -12,6 +12,7 @@
 | `RESTORE` | the same with suspects as Δ; a key is left when all its facts are saved |
 | `YIELD` | its head is an answer of a generator |
 | `COLLECT` | an aggregate takes in the value of its target |
+| `PLACE` | an aggregate over intervals takes it in, with its place in the order |
 
 A witness is `(number of the rule, values of the hidden variables)`.  Hidden are the variables of
 the body that the head does not show, so head and witness name every fact that was used.
@@ -43,6 +44,7 @@ class Action(StrEnum):
     RESTORE = "restore"
     YIELD = "yield"
     COLLECT = "collect"
+    PLACE = "place"
 
 
 @frozen

@@ -88,7 +88,11 @@ def _explained(program: Program, arguments: argparse.Namespace) -> str:
         return explain_ir(program, arguments.name)
     if not arguments.code:
         return explain_plan(program, deltas=arguments.deltas, asked=asked, only=arguments.name)
-    return explain_delta_code(program, asked) if arguments.deltas else explain_code(program)
+    if arguments.name is not None:
+        explain_plan(program, asked=asked, only=arguments.name)  # reports a name that does not exist
+    if arguments.deltas:
+        return explain_delta_code(program, asked, arguments.name)
+    return explain_code(program, arguments.name)
 
 
 def _on_spark(program: Program) -> str:

@@ -142,7 +142,7 @@ class Keeper:
                     yield f"on {delta.event} of {relation}:  {delta}"
 
     def told_code(self, only: str | None, ir: bool = False) -> Iterator[str]:
-        """The Python that small steps may run, or its plans, for all rules, one rule or one relation."""
+        """The Python that small steps may run, or its plans: of all rules, or those of a name."""
         for task in self.tasks():
             if only is None or only in (task.rule.name, task.rule.head.relation):
                 code = task.code()

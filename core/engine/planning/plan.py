@@ -18,7 +18,14 @@ from everlog.core.engine.planning.normal import Group, NeedsItself, Normaliser
 from everlog.core.engine.planning.systems import Fit, systems, with_auxiliaries
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.joins.join_strategies import AUTO, DELTA, JOINS
-from everlog.core.joins.strategy_choice import JoinChoice, choose, growing_relations, refusal_of
+from everlog.core.joins.strategy_choice import (
+    JoinChoice,
+    Wanted,
+    choose,
+    growing_relations,
+    refusal_of,
+    wanted,
+)
 from everlog.core.program import Program
 from everlog.core.program.best_values import best_map, only_maps
 from everlog.core.program.dependencies import Unit, units
@@ -26,7 +33,7 @@ from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, shape_of
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
-FLOW, BEST, CLASSES = "flow", "best", "classes"
+FLOW, BEST, CLASSES, ORDERED = "flow", "best", "classes", "ordered"
 RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # with a view at once
@@ -119,7 +126,8 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
         chosen.update(dict.fromkeys(unit.relations, (strategy, why)))
     for name in normaliser.relations:
         if name in normaliser.groups:
-            chosen[name] = GROUPS, f"of {normaliser.groups[name].written}"
+            group = normaliser.groups[name]
+            chosen[name] = GROUPS if group.ordered is None else ORDERED, f"of {group.written}"
         else:
             chosen[name] = COUNTS, "auxiliary, not recursive"
     normal = evolve(
@@ -133,11 +141,12 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
     planned = []
     for unit in ordered:
         strategy, why = chosen[unit.relations[0]]
+        kept, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
         joins = {}
         if strategy in (COUNTS, GROUPS):
-            joins = {rule.name: wishes.join(rule, normal, growing) for rule in unit.rules}
-        group, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
-        planned.append(PlannedUnit(unit, strategy, why, group, joins, fit))
+            wants = {rule.name: wanted_of(rule, kept) for rule in unit.rules}
+            joins = {rule.name: wishes.join(rule, normal, growing, wants[rule.name]) for rule in unit.rules}
+        planned.append(PlannedUnit(unit, strategy, why, kept, joins, fit))
     shapes = dict(shapes_of(normal, ordered))
     shapes.update({name: shape_of(normaliser.relations[name].arity, 1) for name in normaliser.groups})
     shapes.update({name: PairShape(value) for name, value in value_columns.items()})
@@ -248,7 +257,7 @@ class Wishes:
                 hint = f"`{owner}` is kept by `{strategy or WITNESS}`"
                 self.refused[program.rules_of(owner)[-1].name] = message, hint
 
-    def join(self, rule: p.Rule, program: Program, growing: frozenset[str]) -> JoinChoice:
+    def join(self, rule: p.Rule, program: Program, growing: frozenset[str], want: Wanted) -> JoinChoice:
         """The strategy for the join of a nonrecursive rule in normal form."""
         wish = self._of(rule) if rule.name in self._names else ""
         if wish in JOINS:
@@ -256,14 +265,19 @@ class Wishes:
             if refusal:
                 self.refused[rule.name] = f"`{wish}` cannot keep {rule.name}: {refusal}", ""
                 wish = ""
-            return choose(rule, program, growing, wish)
+            return choose(rule, program, growing, wish, want)
         star = self._asked.get("*", "")
         if star in JOINS and star != RECOMPUTE and len(query_of(rule).atoms) > 1:
             refusal = refusal_of(rule, program, star)
             if not refusal:
-                return choose(rule, program, growing, star)
-            return evolve(choose(rule, program, growing), why=f"`{star}` cannot: {refusal}")
-        return choose(rule, program, growing)
+                return choose(rule, program, growing, star, want)
+            return evolve(choose(rule, program, growing, want=want), why=f"`{star}` cannot: {refusal}")
+        return choose(rule, program, growing, want=want)
+
+
+def wanted_of(rule: p.Rule, group: Group | None) -> Wanted:
+    """What a rule wants of its join, as a rule of a relation or of an aggregate."""
+    return wanted(rule) if group is None else wanted(rule, group.op, None if group.may_fail else group.kind)
 
 
 def _named(program: Program) -> Program:
