@@ -33,6 +33,7 @@ from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Step
 from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.stepping.work import Enough
+from everlog.core.engine.told_statistics import told
 from everlog.core.engine.unrolled import Follow
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
@@ -634,7 +635,9 @@ class Engine:
         return planned.strategy, planned.why
 
     def statistics(self) -> Statistics:
-        return statistics_of(self._network, self.moved, self.computed, self.proving, self.anew)
+        found = statistics_of(self._network, self.moved, self.computed, self.proving, self.anew)
+        plan = self._network.plan
+        return told(found, plan.program.rules, plan.written)
 
     def rule_figures(self) -> dict[str, tuple[int, float, int]]:
         """Runs, seconds and work of each rule as it is run, so far."""
