@@ -70,7 +70,7 @@ bench-figure4: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet '.[docs]'
 	$(BIN)/mkdocs build --strict --quiet
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory playground OUT=site/playground; \
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory playground OUT=site/try; \
 	else echo "without npm the site has no playground, and its examples cannot be run"; fi
 	@echo "the documentation is in site/index.html"
 

@@ -1,7 +1,7 @@
 // Examples of these pages run in the page itself, by the playground (make playground).
 // Where the playground is not built, the pages are as they were.
 
-const playground = new URL("../playground/", import.meta.url);
+const playground = new URL("../try/", import.meta.url);
 const ROWS = 20; // shown of each relation
 
 let engine = null; // one for all examples of a page, begun by the first that is run
