@@ -69,6 +69,7 @@ EXECUTORS = {
     "follow": Incremental(large=10**9),
     "mixed": Incremental(large=3),
     "bulk": Bulk(),
+    "ranked": Incremental({"*": "ranked"}, large=10**9),
     "witness": Incremental({"*": "witness"}, large=10**9),
     "hasty": Hasty({"*": "witness"}, large=10**9),
 }

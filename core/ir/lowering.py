@@ -67,11 +67,32 @@ def lower(
     return Plan(rule, delta, tuple(body.operations))
 
 
-class _Body:
-    """A rule under construction."""
+def lower_living(rule: Rule, order: Sequence[int], relations: Mapping[str, Relation], delta: int | None) -> Plan:
+    """The plan of a rule that finds each of its derivations, not only each fact.
 
-    def __init__(self, rule: Rule, relations: Mapping[str, Relation]) -> None:
-        self.rule, self.relations = rule, relations
+    The atom at `delta` is read from Δ, first.  Of all others, negated ones too, those before it
+    read what is old and those after it everything.
+    """
+    body = _Body(rule, relations, every=True)
+    if delta is not None:
+        reads = [n for n, literal in enumerate(rule.body) if isinstance(literal, Atom | Negation)]
+        body.versions = {place: Version.OLD if place < delta else Version.ALL for place in reads}
+        body.change(delta)
+    body.ready_conditions()
+    for place in order:
+        if place != delta:
+            body.atom(place)
+            body.ready_conditions()
+    assert not body.waiting, f"not grounded: {rule}"
+    body.head()
+    return Plan(rule, delta, tuple(body.operations))
+
+
+class _Body:
+    """A rule under construction; `every`: each derivation is wanted, not only each fact."""
+
+    def __init__(self, rule: Rule, relations: Mapping[str, Relation], every: bool = False) -> None:
+        self.rule, self.relations, self.every = rule, relations, every
         self.versions: dict[int, Version] = {}
         self.waiting: list[Literal] = [x for x in rule.body if not isinstance(x, Atom)]
         self.operations: list[Operation] = []
@@ -134,6 +155,22 @@ class _Body:
         self.bound.update(binds.values())
         self.operations += again
 
+    def change(self, place: int) -> None:
+        """Read an atom from Δ row by row; its constants become comparisons."""
+        atom = self.rule.body[place]
+        assert isinstance(atom, Atom)
+        binds: dict[int, Variable] = {}
+        again: list[Compare] = []
+        for column, arg in enumerate(atom.args):
+            if isinstance(arg, Variable) and arg not in binds.values():
+                binds[column] = arg
+            elif isinstance(arg, Variable | Constant):
+                binds[column] = self.temporary()
+                again.append(Compare("=", arg, binds[column], self.relations[atom.relation].columns[column].kind))
+        self.operations.append(Scan(self.source(atom, Version.DELTA), tuple(binds.items())))
+        self.bound.update(binds.values())
+        self.operations += again
+
     def _is_known(self, arg: Term) -> bool:
         return isinstance(arg, Constant) or arg in self.bound
 
@@ -165,17 +202,18 @@ class _Body:
         """Write a condition if it is ready."""
         match literal:
             case Negation(atom):
-                return self._negation(atom)
+                place = next(n for n, other in enumerate(self.rule.body) if other is literal)
+                return self._negation(atom, self.versions.get(place, Version.ALL))
             case Comparison(op, left, right, kind):
                 return self._comparison(op, left, right, kind)
             case _:
                 raise AssertionError(f"not lowered: {literal}")
 
-    def _negation(self, atom: Atom) -> bool:
+    def _negation(self, atom: Atom, version: Version) -> bool:
         if not all(map(self.has_value, atom.args)):
             return False
         key = tuple((c, self.operand(a)) for c, a in enumerate(atom.args) if not isinstance(a, Wildcard))
-        self.operations.append(Exists(self.source(atom), key, negated=True))
+        self.operations.append(Exists(self.source(atom, version), key, negated=True))
         return True
 
     def _comparison(self, op: str, left: Term, right: Term, kind: Kind) -> bool:
@@ -192,7 +230,7 @@ class _Body:
 
     def head(self) -> None:
         head = self.rule.head
-        needless = self._needless_loops()
+        needless = [] if self.every else self._needless_loops()
         if needless and not any(isinstance(arg, Call) for arg in head.args):
             place = next(n for n, operation in enumerate(self.operations) if operation is needless[0])
             self.operations.insert(place, Unknown(head.relation, tuple(map(self.operand, head.args))))

@@ -73,6 +73,11 @@ def _registers(operations: list[ir.Operation]) -> dict[ir.Operand, int]:
     return found
 
 
+def registers_of(plan: ir.Plan) -> dict[ir.Operand, int]:
+    """The register of each variable and each constant, as `assemble` gives them."""
+    return _registers([part for operation in plan.operations for part in _unfolded(operation)])
+
+
 class _Assembler:
     """Writes one operation, at its place."""
 

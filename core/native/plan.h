@@ -46,6 +46,7 @@ typedef struct {
     int64_t *words; /* room for the words of `from` */
     const uint32_t *rows; /* PROBE: the next row, and where to stop */
     uint64_t row, end;    /* SCAN: the same */
+    uint32_t mask, bound; /* of a living relation: the states and moments of rows that it sees */
 } Op;
 
 typedef struct Plan Plan;
@@ -73,5 +74,8 @@ int op_reserve(Op *op, uint32_t from_count, uint32_t to_count);
 
 /* Derive everything once; DONE or a failure. */
 int plan_run(Plan *plan);
+
+/* An operation that reads no relation: 1 to go on, 0 if a test failed, or a failure. */
+int plan_apply(Plan *plan, int at);
 
 #endif

@@ -17,6 +17,7 @@ from everlog.core.engine.keepers.flow.flowing import FlowKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper
+from everlog.core.engine.keepers.recursive.ranked import RankedKeeper
 from everlog.core.engine.keepers.recursive.witnessed import RecursiveKeeper
 from everlog.core.engine.planning import plan
 from everlog.core.engine.planning.plan import PlannedUnit
@@ -29,6 +30,7 @@ KEEPERS: dict[str, type[Keeper]] = {
     plan.BEST: BestKeeper,
     plan.FLOW: FlowKeeper,
     plan.CLASSES: ClassKeeper,
+    plan.RANKED: RankedKeeper,
     plan.WITNESS: RecursiveKeeper,
     plan.RECOMPUTE: RecomputeKeeper,
 }

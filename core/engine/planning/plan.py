@@ -7,7 +7,7 @@ recomputed when something that it reads has changed, and the plan says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 
 from attrs import evolve, field, frozen
 
@@ -19,6 +19,8 @@ from everlog.core.engine.planning.systems import Fit, systems, with_auxiliaries
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.joins.join_strategies import AUTO, DELTA, JOINS
 from everlog.core.joins.strategy_choice import JoinChoice, choose, growing_relations, refusal_of
+from everlog.core.native.availability import why_not
+from everlog.core.native.coverage import uncovered
 from everlog.core.program import Program
 from everlog.core.program.best_values import best_map, only_maps
 from everlog.core.program.dependencies import Unit, units
@@ -26,8 +28,8 @@ from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, shape_of
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
-FLOW, BEST, CLASSES = "flow", "best", "classes"
-RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
+FLOW, BEST, CLASSES, RANKED = "flow", "best", "classes", "ranked"
+RECURSIVE = (FLOW, RANKED, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # with a view at once
 _SYSTEMS = "and the systems of `everlog ies list`"
@@ -109,6 +111,11 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
     rules: list[p.Rule] = []
     for unit in units(program):
         strategy, why, own, fit = _planned(program, unit, normaliser, wishes)
+        if strategy == RANKED:
+            shared = {name for name, (kept, _) in chosen.items() if kept in (FLOW, CLASSES)}
+            reason = why_not_ranked(program, own, shared)
+            if reason:
+                strategy, why = WITNESS, f"{why}; {reason}"
         if isinstance(fit, Flow):
             normaliser.relations.update(fit.relations)
             normaliser.rules += fit.added
@@ -322,9 +329,21 @@ def _planned(
             flow = flow_of(program, unit, rules)
         except NoFlow as reason:
             wishes.no_flow(unit, str(reason))
-            return WITNESS, "recursive", rules, None
+            return RANKED, "recursive", rules, None
         return FLOW, f"recursive, column {flow.value + 1} is carried along", rules, flow
     return asked, "recursive, asked for", rules, None
+
+
+def why_not_ranked(program: Program, rules: Sequence[p.Rule], shared: Set[str]) -> str:
+    """Why the compiled machine does not keep a unit; empty if it does.
+
+    Relations in `shared` have sets that many keys share: as rows they would be far larger.
+    """
+    reads = sorted({atom.relation for rule in rules for atom, _ in p.atoms_of(rule.body)})
+    for name in reads:
+        if name in shared or (name in program.relations and program.relations[name].equivalence):
+            return f"it reads {name}, whose keys share sets"
+    return why_not() or next(filter(None, map(uncovered, rules)), "")
 
 
 def _best_of(program: Program, unit: Unit, special: str) -> tuple[str, str]:
