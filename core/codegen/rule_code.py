@@ -13,6 +13,7 @@ from everlog.core import program as p
 from everlog.core.codegen.body import aggregated_sets, set_variables
 from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, defined
 from everlog.core.codegen.failures import FailurePoint
+from everlog.core.codegen.interval_values import interval_values
 from everlog.core.codegen.joins import JoinWriter
 from everlog.core.codegen.writer import DELTA, Compiled, NoSet, deeper, key_text, packed, same, tuple_text
 from everlog.core.program import (
@@ -24,6 +25,7 @@ from everlog.core.program import (
     Variable,
 )
 from everlog.core.program.bodies import may_fail, variables_of_literal
+from everlog.core.program.ordered_groups import OrderedAggregate, ordered_aggregate
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, ValueShape
 from everlog.core.storage.table_statistics import Statistics
@@ -271,6 +273,9 @@ class RuleWriter(JoinWriter):
         text = [Line(1, comment(str(literal))), Line(1, f"{function}_known = {{}}")]
         text += one.helpers
         text += [Line(1, f"def {function}_run({', '.join(['_new', *one.parameters])}):"), *deeper(one.lines)]
+        form = ordered_aggregate(literal)
+        if form is not None:
+            return text + self.ordered_function(function, literal, form, one)
         if not self.is_grouped(literal):
             return text + one.call_for_one(function, literal)
         every = self.aggregated(literal, ())
@@ -278,6 +283,49 @@ class RuleWriter(JoinWriter):
         text += [Line(1, f"def {function}_groups(_new):"), *deeper(every.lines)]
         turns = every.ordering.cost / max(one.ordering.cost, 1.0)
         return text + one.call_for_all(function, literal, max(1, round(min(turns, _MANY_TURNS))))
+
+    def ordered_function(
+        self, function: str, literal: Aggregate, form: OrderedAggregate, one: RuleWriter
+    ) -> list[Line]:
+        """The call of an aggregate over intervals: all facts are put in order when that pays."""
+        every = RuleWriter(self.shapes, self.statistics, self.functors, None)
+        every.accesses, every.expressions = self.accesses.copy(), self.expressions
+        every.kept = frozenset(v for x in form.inner for v in variables_of_literal(x))
+        every.join(form.inner, None, partial(every.accumulate_place, form))
+        self.accesses.update(every.accesses)
+        turns = max(1, round(min(every.ordering.cost / max(one.ordering.cost, 1.0), _MANY_TURNS)))
+        values = self.expressions.named("intervals", interval_values(form))
+        group = key_text([one.bound[v] for v in form.group])
+        outside = tuple_text([one.bound[v] for v in form.outside])
+        return [
+            *every.helpers,
+            Line(1, f"def {function}_groups(_new):"),
+            *deeper(every.lines),
+            Line(1, f"{function}_turns, {function}_all = {turns}, {{}}"),
+            Line(1, f"def {function}({', '.join(one.parameters)}):"),
+            Line(2, f"nonlocal {function}_turns"),
+            Line(2, f"_v = {function}_known.get({key_text(one.parameters)}, _MISSING)"),
+            Line(2, "if _v is not _MISSING: return _v"),
+            Line(2, f"if {function}_turns > 0:"),
+            Line(3, "_new = []"),
+            Line(3, f"{function}_run({', '.join(['_new', *one.parameters])})"),
+            Line(3, f"_v = _total_{literal.op}_{literal.kind}(_new)"),
+            Line(2, "else:"),
+            Line(3, f"if {function}_turns == 0: {function}_groups({function}_all)"),
+            Line(3, f"_v = {values}({function}_all, {group}, {outside})"),
+            Line(2, f"{function}_turns -= 1"),
+            Line(2, f"{function}_known[{key_text(one.parameters)}] = _v"),
+            Line(2, "return _v"),
+        ]
+
+    def accumulate_place(self, form: OrderedAggregate) -> None:
+        """At the bottom: count a place with its target in its group."""
+        self.line(f"_k = {key_text([self.bound[v] for v in form.group])}")
+        self.line("_a = _new.get(_k)")
+        self.line("if _a is None: _a = _new[_k] = {}")
+        target = "1" if form.target is None else self.expr(form.target)
+        self.line(f"_v = ({self.expr(form.place)}, {target})")
+        self.line("_a[_v] = _a.get(_v, 0) + 1")
 
     def aggregated(self, literal: Aggregate, outer: Sequence[Variable]) -> RuleWriter:
         """The body of an aggregate as code, for values of some variables, grouped by others."""

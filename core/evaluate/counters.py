@@ -21,8 +21,12 @@ class Counting:
     def next(self) -> int:
         """The number that would be drawn next."""
         number = next(self._naive.numbers)
-        self._naive.numbers = count(number)
+        self.restart(number)
         return number
+
+    def restart(self, number: int) -> None:
+        """Let this be the number that is drawn next."""
+        self._naive.numbers = count(number)
 
     def derive(self, rule: Rule, facts: Mapping[str, Iterable[Row]]) -> set[Row]:
         """The facts of a rule with `autoinc()`, from the facts of the relations it reads."""

@@ -15,7 +15,7 @@ from everlog.core.evaluate.ordered import key_steps
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.native.availability import why_not
 from everlog.core.native.coverage import uncovered
-from everlog.core.program import Program
+from everlog.core.program import Program, draws_numbers
 from everlog.core.program.carried import carried_from, is_plain_binary
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.storage.shape import Shape
@@ -66,8 +66,6 @@ def why_python(program: Program, unit: Unit, shapes: Mapping[str, Shape], shared
         relation = program.relations[name]
         if relation.equivalence:
             return f"{name} is an equivalence relation"
-        if relation.choices:
-            return f"{name} has a choice domain"
         if relation.auxiliary_of:
             return f"{name} is an auxiliary relation"
     if unit.subsumptions:
@@ -81,4 +79,4 @@ def why_python(program: Program, unit: Unit, shapes: Mapping[str, Shape], shared
     for name in sorted(unit.reads):
         if name in shared:
             return f"it reads {name}, whose keys share sets"
-    return next(filter(None, map(uncovered, unit.rules)), "")
+    return next(filter(None, (uncovered(rule) for rule in unit.rules if not draws_numbers(rule))), "")

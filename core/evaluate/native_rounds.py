@@ -7,18 +7,20 @@ so that no rule reads it before the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING
 
 from attrs import define
 
 from everlog.core import program as p
 from everlog.core.codegen.join_order import Ordering
+from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.run_relations import Relations
 from everlog.core.ir.lowering import lower
 from everlog.core.ir.operations import Plan
-from everlog.core.program import Atom, Program, Rule
+from everlog.core.native.words import empty_words
+from everlog.core.program import Atom, Literal, Program, Row, Rule, Variable
 from everlog.core.program.bodies import variables_of_literal
 from everlog.core.program.dependencies import Unit
 from everlog.core.runtime.guards import Guard
@@ -38,9 +40,11 @@ def planned(
     names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
     own = names.intersection(unit.relations)
     statistics = {n: Guess(program.relations[n].arity) if n in own else known(n) for n in names}
-    variables = frozenset(v for literal in rule.body for v in variables_of_literal(literal))
-    chosen = Ordering(rule.body, statistics, first=delta, kept=variables).chosen()
-    order = [one.position for one in chosen]
+
+    def order(body: Sequence[Literal], bound: Set[Variable], first: int | None) -> list[int]:
+        variables = frozenset(v for literal in body for v in variables_of_literal(literal))
+        return [one.position for one in Ordering(body, statistics, bound, first, kept=variables).chosen()]
+
     return lower(rule, order, program.relations, unit.positions(rule), delta)
 
 
@@ -50,23 +54,35 @@ class _Task:
 
     rule: Rule
     source: str | None
-    plan: machine.Plan
+    run: Callable[[], None]
 
     def __call__(self, delta: Facts | None, out: Facts) -> None:
-        self.plan.run()
+        self.run()
 
 
 class NativeRounds(Rounds):
-    """The rounds of one unit on the compiled machine."""
+    """The rounds of one unit on the compiled machine.
+
+    What a rule derives goes straight to its relation, or, where only some facts are chosen, to
+    `candidates`, one relation for each rule.
+    """
 
     def __init__(
-        self, program: Program, unit: Unit, relations: Relations, guard: Guard, progress: Progress | None
+        self,
+        program: Program,
+        unit: Unit,
+        relations: Relations,
+        counting: Counting,
+        guard: Guard,
+        progress: Progress | None,
     ) -> None:
         invents = any(p.invents(rule) for rule in unit.rules)
         limited = any(name in program.limits for name in unit.relations)
         super().__init__(", ".join(unit.relations), relations.shapes, guard, invents and not limited)
         self.program, self.unit, self.relations, self.progress = program, unit, relations, progress
+        self.counting = counting
         self.own = {name: relations.native(name) for name in unit.relations}
+        self.candidates: dict[int, machine.Relation] = {}  # rule → what it has derived in this round
 
     def run(self) -> None:
         rules = [(rule, self.unit.positions(rule) if self.unit.recursive else []) for rule in self.unit.rules]
@@ -79,12 +95,29 @@ class NativeRounds(Rounds):
     def _task(self, rule: Rule, delta: int | None) -> _Task:
         from everlog.core.native.assembly import assemble  # here: only where the machine was built
 
+        out = self._out(rule)
+        if p.draws_numbers(rule):
+            return _Task(rule, None, lambda: out.fill(self._numbered(rule)))
         plan = planned(self.program, self.unit, rule, delta, self.relations.statistics)
         names = {rule.head.relation, *(atom.relation for atom, _ in p.atoms_of(rule.body))}
         words = {name: self.relations.native(name) for name in names}
-        made = assemble(plan, words, self.relations.symbols, self.guard.look)
+        made = assemble(plan, words, self.program.functors, self.relations.symbols, self.guard.look, out)
         atom = None if delta is None else rule.body[delta]
-        return _Task(rule, atom.relation if isinstance(atom, Atom) else None, made)
+        return _Task(rule, atom.relation if isinstance(atom, Atom) else None, made.run)
+
+    def _out(self, rule: Rule) -> machine.Relation:
+        """The relation that a rule adds to."""
+        name = rule.head.relation
+        if not self.program.relations[name].choices:
+            return self.own[name]
+        if id(rule) not in self.candidates:
+            self.candidates[id(rule)] = empty_words(self.program.relations[name], self.relations.symbols)
+        return self.candidates[id(rule)]
+
+    def _numbered(self, rule: Rule) -> set[Row]:
+        """The facts of a rule with `autoinc()`: the reference numbers its bindings."""
+        names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
+        return self.counting.derive(rule, {name: set(self.relations.rows(name)) for name in names})
 
     # ── a round ──────────────────────────────────────────────────────────────────────────────
 
@@ -92,6 +125,10 @@ class NativeRounds(Rounds):
         return ()
 
     def keep(self, new: Collected) -> dict[str, Facts]:
+        for rule in self.unit.rules:
+            if id(rule) in self.candidates:
+                self.relations.admit(rule.head.relation, self.candidates[id(rule)])
+                self.candidates[id(rule)].clear()
         return {name: rows for name, one in self.own.items() if (rows := one.advance())}
 
     def size(self, delta: dict[str, Facts]) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from everlog.core.native.words import SortedWords, empty_words, is_words, new_symbols
+from everlog.core.native.words import SortedWords, empty_words, is_words, new_chooser, new_symbols
 from everlog.core.program import Program, Row
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_statistics import SAMPLE, Statistics
@@ -40,6 +40,7 @@ class Relations:
         self.tables = Tables(self._table)
         self.begin: Callable[[str, Iterable[Row]], Table] | None = None  # makes a table from base facts
         self.words: dict[str, machine.Relation] = {}
+        self.choosers: dict[str, machine.Chooser] = {}
         self._statistics: dict[str, Statistics] = {}
         read = (rows.symbols for rows in base.values() if is_words(rows))
         self._symbols: machine.Symbols | None = next(read, None)
@@ -62,14 +63,29 @@ class Relations:
         found = self.words.get(name)
         if found is None:
             rows = self.tables[name].rows() if name in self.tables else self._base.get(name, ())
-            if is_words(rows) and rows.symbols is self.symbols and not self.program.rules_of(name):
+            is_base = not self.program.rules_of(name) and not self.program.relations[name].choices
+            if is_words(rows) and rows.symbols is self.symbols and is_base:
                 found = rows  # nothing is added to it
             else:
                 found = empty_words(self.program.relations[name], self.symbols)
                 found.fill(rows)
+                if self.program.relations[name].choices and name not in self.tables:
+                    given, found = found, empty_words(self.program.relations[name], self.symbols)
+                    self.choosers[name] = new_chooser(found, self.program.relations[name].choices)
+                    self.admit(name, given)
             found.advance()
             self.words[name] = found
         return found
+
+    def admit(self, name: str, candidates: machine.Relation) -> None:
+        """Add to a relation, in sorted order, the candidates whose keys are free."""
+        self.choosers[name].admit(candidates)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Begin relations again, with their base facts."""
+        for name in names:
+            self.words.pop(name, None)
+            self.tables.pop(name, None)
 
     def statistics(self, name: str) -> Statistics:
         """What the planner knows of a complete relation of the compiled machine."""

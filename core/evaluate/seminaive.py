@@ -34,7 +34,7 @@ from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.subsume import dominance_rule, dominated
 from everlog.core.evaluate.value_columns import shapes_of
-from everlog.core.native.availability import NotAWord
+from everlog.core.native.availability import NotAWord, Undefined
 from everlog.core.native.words import is_words
 from everlog.core.program import Program, Row, Rule, Value
 from everlog.core.program.best_values import BestMap, only_maps
@@ -128,12 +128,24 @@ def _evaluated(
     relations = Relations(program, context.shapes, base)
     relations.begin, context.tables = context.loaded, relations.tables
     for unit, why_python in order:
-        if unit.rules or unit.recursive or unit.subsumptions:
-            if why_python:
-                UnitRun(context, unit).run()
-            else:
-                NativeRounds(program, unit, relations, guard, progress).run()
+        if not (unit.rules or unit.recursive or unit.subsumptions):
+            continue
+        if why_python or not _run_natively(context, unit, relations):
+            UnitRun(context, unit).run()
     return Evaluation(program, relations)
+
+
+def _run_natively(context: Context, unit: Unit, relations: Relations) -> bool:
+    """Run a unit on the compiled machine; False if a functor has no value, for Python to judge."""
+    facts, number = context.guard.facts, context.counting.next
+    try:
+        NativeRounds(context.program, unit, relations, context.counting, context.guard, context.progress).run()
+    except Undefined:
+        context.guard.facts = facts
+        context.counting.restart(number)
+        relations.forget(unit.relations)
+        return False
+    return True
 
 
 def _started(program: Program, guard: Guard, progress: Progress | None) -> Context:

@@ -10,13 +10,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from everlog.core.ir.operations import (
     Add,
     Binds,
     Compare,
+    Count,
     Exists,
+    Fold,
     Key,
     Let,
     Operation,
@@ -26,18 +29,23 @@ from everlog.core.ir.operations import (
     Source,
     Unknown,
     Version,
+    is_loop,
 )
 from everlog.core.program import Call, Comparison
 
 
 def listing(plan: Plan) -> str:
     """The rule, and the plan below it."""
-    lines = [str(plan.rule) + ("" if plan.delta is None else f"   Δ at body atom {plan.delta + 1}")]
-    depth = 1
-    for operation in plan.operations:
-        lines.append("  " * depth + _line(operation))
-        depth += isinstance(operation, Scan | Probe)
-    return "\n".join(lines)
+    title = str(plan.rule) + ("" if plan.delta is None else f"   Δ at body atom {plan.delta + 1}")
+    return "\n".join([title, *_lines(plan.operations, 1)])
+
+
+def _lines(operations: Iterable[Operation], depth: int) -> Iterator[str]:
+    for operation in operations:
+        yield "  " * depth + _line(operation)
+        if isinstance(operation, Fold):
+            yield from _lines(operation.body, depth + 2)
+        depth += is_loop(operation)
 
 
 def _line(operation: Operation) -> str:
@@ -54,6 +62,12 @@ def _line(operation: Operation) -> str:
             return f"let {target} = {args[0]}"
         case Let(target, functor, args, operand, kind):
             return f"let {target} = {Call(functor, args, operand, kind)}"
+        case Count(target, bounds, _, is_test):
+            return f"{'test' if is_test else 'count'} {target} = range({', '.join(map(str, bounds))})"
+        case Fold(target, op, value, outer):
+            of = "" if value is None else f" {value}"
+            each = f" for {', '.join(map(str, outer))}" if outer else ""
+            return f"let {target} = {op}{of}{each} of"
         case Unknown(relation, args):
             return f"unless known {relation}({', '.join(map(str, args))})"
         case Add(relation, args, leave):

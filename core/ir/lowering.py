@@ -4,18 +4,23 @@ An atom whose columns all have values is a test; one with some is a probe; one w
 A variable that stands twice in an atom gets a second name, and a comparison.  An equality that
 gives a variable its value is a `Let`.
 
-Only for rules that cannot fail (`core.program.bodies`): then the order of tests does not matter.
+What may fail (`core.program.bodies`) comes last, when no other literal excludes the choice of
+facts.  Where it fails nevertheless, Python evaluates the rule: it knows what a failure means.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import TypeAlias
 
 from everlog.core.ir.operations import (
     Add,
     Compare,
+    Count,
     Exists,
+    Fold,
     Let,
+    Loop,
     Operand,
     Operation,
     Plan,
@@ -26,6 +31,7 @@ from everlog.core.ir.operations import (
     Version,
 )
 from everlog.core.program import (
+    Aggregate,
     Atom,
     Call,
     Comparison,
@@ -33,6 +39,7 @@ from everlog.core.program import (
     Kind,
     Literal,
     Negation,
+    Range,
     Relation,
     Rule,
     Term,
@@ -40,64 +47,85 @@ from everlog.core.program import (
     Wildcard,
     variables_of,
 )
+from everlog.core.program.bodies import may_fail, rule_may_fail, variables_of_literal
+
+# The order in which to join the atoms and ranges of a body whose `bound` variables have values.
+Order: TypeAlias = Callable[[Sequence[Literal], Set[Variable], int | None], Sequence[int]]
 
 
 def lower(
     rule: Rule,
-    order: Sequence[int],
+    order: Order,
     relations: Mapping[str, Relation],
     recursive: Sequence[int],
     delta: int | None,
 ) -> Plan:
-    """The plan of a rule whose atoms are joined in `order`.
+    """The plan of a rule; `order` orders its atoms, and those of its aggregates.
 
     The atom at `delta` reads Δ.  Of the other `recursive` atoms, those before it read what is old
     and those after it everything, so no derivation is found twice.
     """
-    body = _Body(rule, relations)
+    body = _Body(rule.body, relations, order)
     if delta is not None:
         body.versions = {place: Version.OLD if place < delta else Version.ALL for place in recursive}
         body.versions[delta] = Version.DELTA
-    body.ready_conditions()
-    for place in order:
-        body.atom(place)
-        body.ready_conditions()
-    assert not body.waiting, f"not grounded: {rule}"
-    body.head()
+    body.literals(delta)
+    body.head(rule)
     return Plan(rule, delta, tuple(body.operations))
 
 
-def lower_living(rule: Rule, order: Sequence[int], relations: Mapping[str, Relation], delta: int | None) -> Plan:
+def lower_living(rule: Rule, order: Order, relations: Mapping[str, Relation], delta: int | None) -> Plan:
     """The plan of a rule that finds each of its derivations, not only each fact.
 
     The atom at `delta` is read from Δ, first.  Of all others, negated ones too, those before it
-    read what is old and those after it everything.
+    read what is old and those after it everything.  No literal may fail.
     """
-    body = _Body(rule, relations, every=True)
+    body = _Body(rule.body, relations, order)
     if delta is not None:
         reads = [n for n, literal in enumerate(rule.body) if isinstance(literal, Atom | Negation)]
         body.versions = {place: Version.OLD if place < delta else Version.ALL for place in reads}
         body.change(delta)
-    body.ready_conditions()
-    for place in order:
-        if place != delta:
-            body.atom(place)
-            body.ready_conditions()
-    assert not body.waiting, f"not grounded: {rule}"
-    body.head()
+    body.literals(delta, follows=True)
+    args = tuple(map(body.operand, rule.head.args))
+    body.operations.append(Add(rule.head.relation, args))
     return Plan(rule, delta, tuple(body.operations))
 
 
 class _Body:
-    """A rule under construction; `every`: each derivation is wanted, not only each fact."""
+    """A body under construction: that of a rule, or of an aggregate."""
 
-    def __init__(self, rule: Rule, relations: Mapping[str, Relation], every: bool = False) -> None:
-        self.rule, self.relations, self.every = rule, relations, every
+    def __init__(
+        self,
+        body: Sequence[Literal],
+        relations: Mapping[str, Relation],
+        order: Order,
+        bound: Set[Variable] = frozenset(),
+    ) -> None:
+        self.body, self.relations, self.order = body, relations, order
         self.versions: dict[int, Version] = {}
-        self.waiting: list[Literal] = [x for x in rule.body if not isinstance(x, Atom)]
+        self.waiting: list[Literal] = [x for x in body if not isinstance(x, Atom | Range)]
         self.operations: list[Operation] = []
-        self.bound: set[Variable] = set()
+        self.bound: set[Variable] = set(bound)
         self.temporaries = 0
+
+    def literals(self, delta: int | None = None, follows: bool = False) -> None:
+        """Atoms and ranges in order, conditions as soon as they are ready; what may fail last.
+
+        `follows`: the atom at `delta` was read already.
+        """
+        self.ready_conditions()
+        for place in self.order(self.body, frozenset() if follows else self.bound, delta):
+            if follows and place == delta:
+                continue
+            literal = self.body[place]
+            self.wanted_conditions(literal)
+            if isinstance(literal, Range):
+                self.range(literal)
+            else:
+                self.atom(place)
+            self.ready_conditions()
+        self.ready_conditions(last=True)
+        assert not self.waiting, f"not grounded: {self.body}"
 
     def temporary(self, like: str = "") -> Variable:
         """A variable of ours: its name begins with `%`, which none in a text does."""
@@ -137,7 +165,7 @@ class _Body:
         return Source(atom.relation, len(atom.args), version)
 
     def atom(self, place: int) -> None:
-        atom = self.rule.body[place]
+        atom = self.body[place]
         assert isinstance(atom, Atom)
         source = self.source(atom, self.versions.get(place, Version.ALL))
         key = [(column, arg) for column, arg in enumerate(atom.args) if self._is_known(arg)]
@@ -157,7 +185,7 @@ class _Body:
 
     def change(self, place: int) -> None:
         """Read an atom from Δ row by row; its constants become comparisons."""
-        atom = self.rule.body[place]
+        atom = self.body[place]
         assert isinstance(atom, Atom)
         binds: dict[int, Variable] = {}
         again: list[Compare] = []
@@ -188,24 +216,40 @@ class _Body:
 
     # ── conditions ───────────────────────────────────────────────────────────────────────────
 
-    def ready_conditions(self) -> None:
-        """Every condition whose variables have values; equalities give further ones."""
+    def ready_conditions(self, last: bool = False) -> None:
+        """Every condition whose variables have values; equalities give further ones.
+
+        What may fail waits until it is `last`, and then for all others.
+        """
         found = True
         while found:
             found = False
-            for literal in list(self.waiting):
-                if self._condition(literal):
+            for literal in sorted(self.waiting, key=may_fail):
+                if (last or not may_fail(literal)) and self._condition(literal):
                     self.waiting = [x for x in self.waiting if x is not literal]
                     found = True
+                    if may_fail(literal):
+                        break
+
+    def wanted_conditions(self, literal: Literal) -> None:
+        """Conditions that may fail, but give a value by which an atom is looked up."""
+        wanted = set(variables_of_literal(literal)).difference(self.bound)
+        for one in list(self.waiting):
+            if isinstance(one, Comparison) and wanted.intersection((one.left, one.right)) and self._condition(one):
+                self.waiting = [x for x in self.waiting if x is not one]
+        if isinstance(literal, Range) and not all(map(self.has_value, literal.bounds)):
+            self.ready_conditions(last=True)
 
     def _condition(self, literal: Literal) -> bool:
         """Write a condition if it is ready."""
         match literal:
             case Negation(atom):
-                place = next(n for n, other in enumerate(self.rule.body) if other is literal)
+                place = next(n for n, other in enumerate(self.body) if other is literal)
                 return self._negation(atom, self.versions.get(place, Version.ALL))
             case Comparison(op, left, right, kind):
                 return self._comparison(op, left, right, kind)
+            case Aggregate():
+                return self._aggregate(literal)
             case _:
                 raise AssertionError(f"not lowered: {literal}")
 
@@ -226,25 +270,79 @@ class _Body:
                 return True
         return False
 
+    def _aggregate(self, literal: Aggregate) -> bool:
+        if not self.bound.issuperset(literal.outer):
+            return False
+        inner = _Body(literal.body, self.relations, self.order, frozenset(literal.outer))
+        inner.literals()
+        value = None if literal.target is None else inner.operand(literal.target)
+        kind = literal.kind if value is None else self._kind_of(value, literal)
+        target = self.temporary(literal.result.name) if literal.result in self.bound else literal.result
+        outer, body = literal.outer, tuple(inner.operations)
+        self.operations.append(Fold(target, literal.op, value, outer, body, kind, literal.kind))
+        self._given(target, literal.result, literal.kind)
+        return True
+
+    def _kind_of(self, value: Operand, literal: Aggregate) -> Kind:
+        """The kind of what an aggregate is of: only `mean` takes another one than it gives."""
+        if isinstance(value, Constant):
+            return value.kind
+        if literal.op != "mean":
+            return literal.kind
+        if isinstance(literal.target, Call):
+            return literal.target.kind
+        found = next((k for x in (*literal.body, *self.body) for k in self._kinds(x, value)), None)
+        assert found is not None, f"no kind: {literal}"
+        return found
+
+    def _kinds(self, literal: Literal, variable: Variable) -> Iterator[Kind]:
+        """The kinds that a literal gives to a variable: one or none."""
+        match literal:
+            case Atom(name, args):
+                columns = self.relations[name].columns
+                yield from (columns[place].kind for place, arg in enumerate(args) if arg == variable)
+            case Comparison(_, left, right, kind) if variable in (left, right):
+                yield kind
+            case Aggregate(result=result, kind=kind) | Range(result=result, kind=kind) if result == variable:
+                yield kind
+
+    def _given(self, target: Variable, result: Variable, kind: Kind) -> None:
+        """The result has a value; if it had one before, both are the same."""
+        self.bound.add(target)
+        if target != result:
+            self.operations.append(Compare("=", result, target, kind))
+
+    def range(self, literal: Range) -> None:
+        bounds = tuple(map(self.operand, literal.bounds))
+        self.operations.append(Count(literal.result, bounds, literal.kind, literal.result in self.bound))
+        self.bound.add(literal.result)
+
     # ── the head ─────────────────────────────────────────────────────────────────────────────
 
-    def head(self) -> None:
-        head = self.rule.head
-        needless = [] if self.every else self._needless_loops()
+    def head(self, rule: Rule) -> None:
+        """Derive the fact; where one row of a loop is enough, the loop ends with it."""
+        head = rule.head
+        needless = [] if rule_may_fail(rule) else self._needless_loops(head)
         if needless and not any(isinstance(arg, Call) for arg in head.args):
             place = next(n for n, operation in enumerate(self.operations) if operation is needless[0])
             self.operations.insert(place, Unknown(head.relation, tuple(map(self.operand, head.args))))
         args = tuple(map(self.operand, head.args))
         self.operations.append(Add(head.relation, args, len(needless)))
 
-    def _needless_loops(self) -> list[Scan | Probe]:
+    def _needless_loops(self, head: Atom) -> list[Loop]:
         """The innermost loops that give no value to the head: one row of each is enough."""
-        needed = {variable for arg in self.rule.head.args for variable in variables_of(arg)}
-        loops: list[Scan | Probe] = []
+        needed = {variable for arg in head.args for variable in variables_of(arg)}
+        loops: list[Loop] = []
         for operation in reversed(self.operations):
             match operation:
                 case Let(target=target, args=args) if target in needed:
                     needed.update(arg for arg in args if isinstance(arg, Variable))
+                case Fold(target=target, outer=outer) if target in needed:
+                    needed.update(outer)
+                case Count(target=target, is_test=False):
+                    if target in needed:
+                        break
+                    loops.insert(0, operation)
                 case Scan(binds=binds) | Probe(binds=binds):
                     if any(variable in needed for _, variable in binds):
                         break

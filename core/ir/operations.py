@@ -1,8 +1,8 @@
 """The operations of a plan, and the versions of the relations that they read.
 
-A plan runs depth first.  `Scan` and `Probe` are loops: each row gives values to variables, and the
-operations below run for it.  A test that fails returns to the loop above it.  `Add` stands at the
-bottom: it derives a fact.
+A plan runs depth first.  `Scan`, `Probe` and `Count` are loops: each row gives values to variables,
+and the operations below run for it.  A test that fails returns to the loop above it.  `Add`
+stands at the bottom: it derives a fact.
 
 Operands are variables and constants.  A term that computes something is a `Let` before its use.
 """
@@ -100,8 +100,39 @@ class Add:
     leave: int = 0
 
 
-Loop: TypeAlias = Scan | Probe
-Operation: TypeAlias = Scan | Probe | Exists | Compare | Let | Unknown | Add
+@frozen
+class Count:
+    """A loop over the values of a range; `is_test`: a test that `target` is one of them."""
+
+    target: Variable
+    bounds: tuple[Operand, ...]
+    kind: Kind
+    is_test: bool = False
+
+
+@frozen
+class Fold:
+    """The value of an aggregate over what `body` finds, once for each value of `outer`.
+
+    `body` has variables of its own; of those around it, it reads `outer` alone.  Without a value
+    (`min`, `max` and `mean` over nothing) the fold fails as a test does.
+    """
+
+    target: Variable
+    op: str
+    value: Operand | None  # computed in the body
+    outer: tuple[Variable, ...]
+    body: tuple[Operation, ...]
+    value_kind: Kind
+    kind: Kind
+
+
+Loop: TypeAlias = Scan | Probe | Count
+Operation: TypeAlias = Scan | Probe | Count | Exists | Compare | Let | Fold | Unknown | Add
+
+
+def is_loop(operation: Operation) -> bool:
+    return isinstance(operation, Scan | Probe) or (isinstance(operation, Count) and not operation.is_test)
 
 
 @frozen

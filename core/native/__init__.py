@@ -3,6 +3,7 @@
 | file | holds |
 |---|---|
 | `relation.c` | rows of words in order of arrival, a hash set over them, indexes |
+| `fold.c` | what an aggregate takes in |
 | `plan.c` | operations over registers, and the loop that runs them |
 | `_machine.pyx` | both for Python: words from values and back, signals, limits |
 | `words` | relations for code that may run without the machine |

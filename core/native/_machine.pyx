@@ -11,7 +11,8 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from everlog.core.native.availability import NotAWord
+from everlog.core.native.availability import NotAWord, Undefined
+from everlog.core.program.values import NoValue, float_sum
 from math import nan as NAN  # the one NaN of all values: core.program.exact
 
 
@@ -25,7 +26,7 @@ cdef extern from "relation.h" nogil:
     ctypedef struct CRelation "Relation":
         uint32_t width, count, lo, hi
         int narrow
-    enum: NO_MEMORY, TOO_MANY_ROWS, STOPPED
+    enum: NO_MEMORY, TOO_MANY_ROWS, STOPPED, UNDEFINED, FLOATING_NAN_LAST
     CRelation *relation_new(uint32_t width)
     void relation_free(CRelation *relation)
     int relation_add(CRelation *relation, const int64_t *row)
@@ -33,9 +34,22 @@ cdef extern from "relation.h" nogil:
     int relation_advance(CRelation *relation)
     CIndex *relation_index(CRelation *relation, const uint32_t *columns, uint32_t width)
     uint64_t relation_bytes(const CRelation *relation)
+    void relation_swap(CRelation *one, CRelation *other)
+    uint32_t relation_find(const CRelation *relation, const int64_t *row)
+    uint32_t NO_ROW
     int relation_check(const CRelation *relation)
     int relation_order(const CRelation *relation, const int *kinds, const uint32_t *ranks, uint32_t *order)
     int64_t relation_word(const CRelation *relation, uint64_t row, uint32_t column)
+
+
+cdef extern from "fold.h" nogil:
+    ctypedef int CFoldKind "enum FoldKind"
+    enum: SYMBOL_MIN
+    ctypedef struct CFold "Fold":
+        CFoldKind kind
+        uint64_t count
+        double *values
+    CFold *fold_new(CFoldKind kind, uint32_t outer)
 
 
 cdef extern from "plan.h" nogil:
@@ -47,6 +61,8 @@ cdef extern from "plan.h" nogil:
         int back
         CRelation *relation
         const CIndex *index
+        CFold *fold
+        int skip, is_total, is_unsigned
         uint32_t *columns
         uint32_t *to
         uint32_t to_count
@@ -72,22 +88,28 @@ cdef extern from *:
     #include "plan.h"
     static uint32_t *op_from(Op *op) { return op->from; }
     static const char *const code_names[] = {
-        "SCAN", "PROBE", "EXISTS", "ABSENT", "FOUND", "MISSING", "FILLED", "EMPTY", "UNKNOWN",
+        "SCAN", "PROBE", "RANGE", "FOLD", "EXISTS", "ABSENT", "FOUND", "MISSING", "FILLED", "EMPTY", "UNKNOWN",
         "EQUAL", "DIFFERENT", "LESS", "LESS_EQUAL", "UNSIGNED_LESS", "UNSIGNED_LESS_EQUAL",
-        "FLOAT_DIFFERENT", "FLOAT_LESS", "FLOAT_LESS_EQUAL", "CALL_TEST",
+        "FLOAT_DIFFERENT", "FLOAT_LESS", "FLOAT_LESS_EQUAL", "WITHIN", "CALL_TEST",
         "MOVE", "PLUS", "MINUS", "TIMES", "NEGATE",
         "DIVIDE", "UNSIGNED_DIVIDE", "MODULO", "UNSIGNED_MODULO",
         "BIT_AND", "BIT_OR", "BIT_XOR", "BIT_NOT", "SHIFT_LEFT", "SHIFT_RIGHT", "UNSIGNED_SHIFT_RIGHT",
         "BOTH", "EITHER", "ONE_OF", "NEITHER",
         "LEAST", "GREATEST", "UNSIGNED_LEAST", "UNSIGNED_GREATEST", "FLOAT_LEAST", "FLOAT_GREATEST",
         "FLOAT_PLUS", "FLOAT_MINUS", "FLOAT_TIMES", "FLOAT_DIVIDE", "FLOAT_NEGATE",
-        "TO_FLOAT", "UNSIGNED_TO_FLOAT", "TRUNCATE", "UNSIGNED_TRUNCATE", "CALL", "ADD"};
+        "TO_FLOAT", "UNSIGNED_TO_FLOAT", "TRUNCATE", "UNSIGNED_TRUNCATE", "CALL", "COLLECT", "ADD"};
+    static const char *const fold_names[] = {
+        "COUNTED", "SUM", "MIN", "MAX", "UNSIGNED_MIN", "UNSIGNED_MAX", "FLOAT_MIN", "FLOAT_MAX",
+        "SYMBOL_MIN", "SYMBOL_MAX", "NUMBERS", "UNSIGNED_NUMBERS", "FLOATS"};
+    _Static_assert(sizeof fold_names / sizeof *fold_names == FLOATS + 1, "a name for each kind of aggregate");
     _Static_assert(sizeof code_names / sizeof *code_names == ADD + 1, "a name for each code");
     """
     uint32_t *op_from(COp *op)
     const char *const code_names[]
-    enum: ADD
+    const char *const fold_names[]
+    enum: ADD, FOLD, COLLECT, FLOATS
 
+_FOLDS = {(<bytes>fold_names[kind]).decode(): kind for kind in range(FLOATS + 1)}
 CODES = {(<bytes>code_names[code]).decode(): code for code in range(ADD + 1)}
 cdef enum: NUMBER, UNSIGNED, FLOAT, SYMBOL
 cdef int _REMEMBERED = 100_000  # results of Python functions that a plan remembers
@@ -434,14 +456,19 @@ cdef class Relation:
         if used:
             yield bytes(chunk[:used])
 
-    cdef bytearray _order(self):
+    cdef bytearray _order(self, bint nan_last=False):
         """The row numbers, 32 bits each, in the order of the rows."""
+        cdef bytearray kinds = bytearray((self.c.width + 1) * sizeof(int))
+        cdef int *kind = <int *><char *>kinds
+        cdef uint32_t column
         cdef const uint32_t *ranks = self.symbols.ordered()
         cdef bytearray buffer = bytearray((self.c.count + 1) * sizeof(uint32_t))
         cdef uint32_t *order = <uint32_t *><char *>buffer
         cdef int status
+        for column in range(self.c.width):
+            kind[column] = FLOATING_NAN_LAST if nan_last and self.kind[column] == FLOAT else self.kind[column]
         with nogil:
-            status = relation_order(self.c, self.kind, ranks, order)
+            status = relation_order(self.c, kind, ranks, order)
         if status < 0:
             raise _failure(status)
         return buffer
@@ -465,6 +492,14 @@ cdef class Relation:
             _value(relation_word(self.c, number, column), self.kind[column], self.symbols)
             for column in range(self.c.width)
         ])
+
+    def clear(self):
+        """Forget all rows; only for a relation that no plan reads."""
+        cdef CRelation *empty = relation_new(self.c.width)
+        if empty == NULL:
+            raise MemoryError
+        relation_swap(self.c, empty)
+        relation_free(empty)
 
     def rows(self):
         """All rows as tuples, in order of arrival."""
@@ -496,10 +531,72 @@ cdef class Relation:
         assert not broken, f"R{broken}"
 
 
+cdef class Chooser:
+    """Of the candidates for a relation, those whose keys are free: see `core.evaluate.choice_domains`."""
+
+    cdef Relation relation
+    cdef tuple keys  # the columns of each key
+    cdef list taken  # for each key the values that are taken: relations
+
+    def __cinit__(self, Relation relation, tuple keys):
+        self.relation, self.keys = relation, keys
+        self.taken = [Relation(tuple([relation.kinds[column] for column in key]), relation.symbols) for key in keys]
+
+    def admit(self, Relation candidates):
+        """Add the candidates, in sorted order, that agree with no fact on all columns of a key."""
+        cdef bytearray held = candidates._order(nan_last=True)
+        cdef const uint32_t *order = <const uint32_t *><char *>held
+        cdef int64_t *words = <int64_t *>PyMem_Malloc((candidates.c.width + 1) * sizeof(int64_t))
+        cdef uint32_t place
+        if words == NULL:
+            raise MemoryError
+        try:
+            for place in range(candidates.c.count):
+                if not place & 0xFFFF:
+                    PyErr_CheckSignals()
+                if self.is_free(candidates, order[place], words):
+                    self.take(candidates, order[place], words)
+        finally:
+            PyMem_Free(words)
+
+    cdef bint is_free(self, Relation candidates, uint32_t row, int64_t *words) except -1:
+        cdef Py_ssize_t number
+        for number in range(len(self.keys)):
+            self.key(number, candidates, row, words)
+            if relation_find((<Relation>self.taken[number]).c, words) != NO_ROW:
+                return False
+        return True
+
+    cdef int take(self, Relation candidates, uint32_t row, int64_t *words) except -1:
+        cdef Py_ssize_t number
+        cdef uint32_t column
+        cdef int status
+        for number in range(len(self.keys)):
+            self.key(number, candidates, row, words)
+            status = relation_add((<Relation>self.taken[number]).c, words)
+            if status < 0:
+                raise _failure(status)
+        for column in range(candidates.c.width):
+            words[column] = relation_word(candidates.c, row, column)
+        status = relation_add(self.relation.c, words)
+        if status < 0:
+            raise _failure(status)
+        return 0
+
+    cdef int key(self, Py_ssize_t number, Relation candidates, uint32_t row, int64_t *words) except -1:
+        cdef Py_ssize_t place
+        cdef tuple columns = self.keys[number]
+        for place in range(len(columns)):
+            words[place] = relation_word(candidates.c, row, <uint32_t>columns[place])
+        return 0
+
+
 cdef int _called(void *context, int at, int64_t *registers) noexcept with gil:
     cdef Plan plan = <Plan>context
     try:
         return plan.answer(at, registers)
+    except NoValue:
+        return UNDEFINED
     except BaseException as error:
         plan.error = error
         return STOPPED
@@ -585,9 +682,41 @@ cdef class Plan:
         """The Python function of a `CALL` or a `CALL_TEST`."""
         self.functions[at] = function, kinds, result
 
+    def fold(self, int at, int end, str kind, bint is_total, bint is_mean):
+        """An aggregate at `at`, whose body ends with a `COLLECT` at `end`."""
+        cdef COp *op = &self.c.ops[at]
+        assert 0 <= at < end < self.c.count
+        op.fold = fold_new(<CFoldKind><int>_FOLDS[kind], op.from_count)
+        if op.fold == NULL:
+            raise MemoryError
+        op.skip, op.is_total = end + 1, is_total
+        self.c.ops[end].fold = op.fold
+        self.functions[at] = is_mean
+
+    def range(self, int at, bint is_unsigned):
+        """A loop over a range, or a test that a value is one of it."""
+        self.c.ops[at].is_unsigned = is_unsigned
+
+    cdef int total(self, int at, int64_t *word) except? -1:
+        """The sum or the mean of the values of an aggregate."""
+        cdef CFold *fold = self.c.ops[at].fold
+        cdef uint64_t place
+        result = float_sum([fold.values[place] for place in range(fold.count)])
+        word[0] = _word(result / fold.count if self.functions[at] else result, FLOAT, self.symbols)
+        return 1
+
+    cdef int replaces(self, int at, int64_t *words) except? -1:
+        """Whether a symbol takes the place of the least or the greatest so far."""
+        new, old = self.symbols.texts[words[0]], self.symbols.texts[words[1]]
+        return new < old if self.c.ops[at].fold.kind == SYMBOL_MIN else new > old
+
     cdef int answer(self, int at, int64_t *registers) except? -1:
         cdef COp *op = &self.c.ops[at]
         cdef Py_ssize_t place
+        if op.code == FOLD:
+            return self.total(at, registers)
+        if op.code == COLLECT:
+            return self.replaces(at, registers)
         function, kinds, result = self.functions[at]
         key = (at, *[registers[op_from(op)[place]] for place in range(op.from_count)])
         found = self.remembered.get(key)
@@ -611,6 +740,8 @@ cdef class Plan:
         if status == STOPPED:
             error, self.error = self.error, None
             raise error
+        if status == UNDEFINED:
+            raise Undefined
         if status < 0:
             raise _failure(status)
 

@@ -14,6 +14,10 @@ class NotAWord(Exception):
     """A value is not of the type of its column, so words cannot hold it."""
 
 
+class Undefined(Exception):
+    """A functor has no value where a plan computes it; what that means is for Python to say."""
+
+
 @cache
 def _built() -> ModuleType | None:
     try:

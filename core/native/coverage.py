@@ -6,10 +6,10 @@ calls of the function that Python has for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from everlog.core.program import Aggregate, Call, Kind, Range, Rule, calls_of
-from everlog.core.program.bodies import rule_may_fail
+from everlog.core.program import Aggregate, Atom, Call, Kind, Literal, Range, Rule, Wildcard, calls_of
+from everlog.core.program.ordered_groups import ordered_aggregate
 
 NUMBER, UNSIGNED, FLOAT, SYMBOL = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
 
@@ -80,6 +80,17 @@ for _kind in Kind:
     COMPARED["=", _kind] = "EQUAL", False
     COMPARED["!=", _kind] = "FLOAT_DIFFERENT" if _kind is FLOAT else "DIFFERENT", False
 
+# How an aggregate takes in a value, by name and kind of the value.
+FOLDS: dict[tuple[str, Kind], str] = {}
+for _kind, _prefix in ((NUMBER, ""), (UNSIGNED, "UNSIGNED_"), (FLOAT, "FLOAT_"), (SYMBOL, "SYMBOL_")):
+    FOLDS |= {
+        ("count", _kind): "COUNTED",
+        ("sum", _kind): "FLOATS" if _kind is FLOAT else "SUM",
+        ("mean", _kind): f"{_prefix if _kind is UNSIGNED else ''}{'FLOATS' if _kind is FLOAT else 'NUMBERS'}",
+        ("min", _kind): f"{_prefix}MIN",
+        ("max", _kind): f"{_prefix}MAX",
+    }
+
 
 def uncovered(rule: Rule) -> str:
     """Why a rule cannot run on the compiled machine; empty if it can."""
@@ -87,11 +98,13 @@ def uncovered(rule: Rule) -> str:
 
 
 def _reasons(rule: Rule) -> Iterator[str]:
-    for literal in rule.body:
-        if isinstance(literal, Aggregate):
-            yield f"{rule.name} has an aggregate"
-        if isinstance(literal, Range):
-            yield f"{rule.name} has a range"
+    for literal in _literals(rule.body):
+        if isinstance(literal, Aggregate) and literal.op in ("count", "sum", "mean") and _has_wildcards(literal):
+            yield f"{rule.name} counts what it does not name"
+        if isinstance(literal, Aggregate) and ordered_aggregate(literal) is not None:
+            yield f"{rule.name} aggregates over intervals, which are kept in order"
+        if isinstance(literal, Range) and literal.kind is FLOAT:
+            yield f"{rule.name} has a range of floats"
     for call in calls_of(rule):
         if _depends_on_order(call):
             yield f"{rule.name} uses the ordinals of symbols"
@@ -99,8 +112,19 @@ def _reasons(rule: Rule) -> Iterator[str]:
             yield f"{rule.name} makes floats of bits"
         if call.name == "autoinc":
             yield f"{rule.name} numbers its facts"
-    if rule_may_fail(rule):
-        yield f"{rule.name} computes what some values do not have"
+
+
+def _literals(body: Iterable[Literal]) -> Iterator[Literal]:
+    """All literals, also those inside aggregates."""
+    for literal in body:
+        yield literal
+        if isinstance(literal, Aggregate):
+            yield from _literals(literal.body)
+
+
+def _has_wildcards(aggregate: Aggregate) -> bool:
+    """Whether rows that differ in what has no name count once; the checker names what counts."""
+    return any(isinstance(arg, Wildcard) for x in aggregate.body if isinstance(x, Atom) for arg in x.args)
 
 
 def _depends_on_order(call: Call) -> bool:

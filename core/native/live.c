@@ -456,7 +456,7 @@ static int follow(Run *run, int first) {
         if (!--run->countdown) {
             run->countdown = CHECK_EVERY;
             if (plan->check(plan->context) < 0) return STOPPED;
-            if (run->unit->work > run->unit->limit) return USED_UP;
+            if (run->mode < PROVE && run->unit->work > run->unit->limit) return USED_UP;
         }
     }
 }
@@ -492,7 +492,7 @@ static int run_list(Run *run, const Live *source, const List *rows, int inner, u
             uint64_t sum = counts[i] + run->found;
             counts[i] = sum < MOST_DERIVATIONS ? (uint32_t)sum : MOST_DERIVATIONS;
         }
-        if (status == DONE && run->unit->work > run->unit->limit) status = USED_UP;
+        if (status == DONE && run->mode < PROVE && run->unit->work > run->unit->limit) status = USED_UP;
     }
     return status;
 }

@@ -27,7 +27,7 @@
 
 #include "plan.h"
 
-enum { USED_UP = -4, UNCOUNTABLE = -5 };
+enum { USED_UP = -14, UNCOUNTABLE = -15 };
 
 #define MOST_DERIVATIONS 0x7FFFFFFu
 #define LAST_SEQ 0xFFFFFFF0u

@@ -26,7 +26,7 @@ static inline int64_t float_word(double value) {
     return word;
 }
 
-/* Towards zero.  The divisor is not zero; the least number by -1 is itself, as in 64 bits. */
+/* Towards zero.  The divisor is not zero (`is_defined`); the least number by -1 is itself, as in 64 bits. */
 static inline int64_t divided(int64_t a, int64_t b) { return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b; }
 static inline int64_t modulo(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
 
@@ -56,6 +56,11 @@ static int holds(enum Code code, int64_t a, int64_t b) {
         case FLOAT_LESS: return as_float(a) < as_float(b);
         default: return as_float(a) <= as_float(b);
     }
+}
+
+/* Whether a functor has a value for these operands. */
+static inline int is_defined(enum Code code, int64_t b) {
+    return b || (code != DIVIDE && code != UNSIGNED_DIVIDE && code != MODULO && code != UNSIGNED_MODULO);
 }
 
 static int64_t computed(enum Code code, int64_t a, int64_t b) {
@@ -122,6 +127,7 @@ void plan_free(Plan *plan) {
         free(plan->ops[i].columns);
         free(plan->ops[i].to);
         free(plan->ops[i].words);
+        if (plan->ops[i].code == FOLD) fold_free(plan->ops[i].fold);
     }
     free(plan->ops);
     free(plan->registers);
@@ -199,6 +205,86 @@ static inline int is_filled(const Op *op) {
     return limit_of(op) > (op->version == DELTA ? op->relation->lo : 0);
 }
 
+/* ── ranges ───────────────────────────────────────────────────────────────────────────────── */
+
+static inline int precedes(int64_t a, int64_t b, int is_unsigned) {
+    return is_unsigned ? (uint64_t)a < (uint64_t)b : a < b;
+}
+
+/* Begin a range: its first value, step and number of values.  A step of zero gives the start alone. */
+static void start_range(Op *op, const int64_t *registers) {
+    int64_t a = registers[op->from[0]], b = registers[op->from[1]];
+    int goes_up = precedes(a, b, op->is_unsigned);
+    int64_t step = op->from_count > 2 ? registers[op->from[2]] : goes_up || a == b ? 1 : -1;
+    uint64_t distance = goes_up ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;
+    int step_goes_up = op->from_count > 2 && op->is_unsigned ? 1 : step > 0;
+    uint64_t size = step_goes_up ? (uint64_t)step : 0 - (uint64_t)step;
+    op->words[0] = a;
+    op->step = step;
+    op->row = 0;
+    op->end = !distance ? 0 : !step ? 1 : goes_up != step_goes_up ? 0 : (distance - 1) / size + 1;
+}
+
+static inline int64_t value_of_range(const Op *op, uint64_t place) {
+    return (int64_t)((uint64_t)op->words[0] + place * (uint64_t)op->step);
+}
+
+static int is_within(Op *op, const int64_t *registers) {
+    uint32_t bounds = op->from_count;
+    op->from_count = bounds - 1; /* the last operand is the value */
+    start_range(op, registers);
+    op->from_count = bounds;
+    if (!op->end) return 0;
+    int64_t value = registers[op->from[bounds - 1]], a = op->words[0];
+    if (!op->step) return value == a;
+    int goes_up = op->is_unsigned ? precedes(a, registers[op->from[1]], 1) : op->step > 0;
+    if (goes_up ? precedes(value, a, op->is_unsigned) : precedes(a, value, op->is_unsigned)) return 0;
+    uint64_t distance = goes_up ? (uint64_t)value - (uint64_t)a : (uint64_t)a - (uint64_t)value;
+    uint64_t size = goes_up ? (uint64_t)op->step : 0 - (uint64_t)op->step;
+    return distance % size == 0 && distance / size < op->end;
+}
+
+/* ── aggregates ───────────────────────────────────────────────────────────────────────────── */
+
+/* Enter an aggregate: its body, or what is known.  Enters as `enter` does, or SKIPS the body. */
+#define SKIPS 2
+static int enter_fold(Op *op, int64_t *registers) {
+    gather(op, registers);
+    uint32_t known = fold_known(op->fold, op->words, &registers[op->to[0]]);
+    if (known != NO_ROW) return known ? SKIPS : 0;
+    fold_begin(op->fold);
+    return 1;
+}
+
+/* The body has found everything: 1 if there is a value, 0, or a failure. */
+static int end_fold(Plan *plan, int at) {
+    Op *op = &plan->ops[at];
+    Fold *fold = op->fold;
+    int has_result = fold->kind <= SUM || fold->count || op->is_total;
+    int64_t word = fold->kind == COUNTED ? (int64_t)fold->count : fold->word;
+    if (has_result && fold->kind >= NUMBERS) {
+        int status = plan->call(plan->context, at, &word); /* a sum of floats, rounded once */
+        if (status < 0) return status;
+    }
+    gather(op, plan->registers);
+    int status = fold_end(fold, op->words, has_result, word);
+    if (status < 0) return status;
+    plan->registers[op->to[0]] = word;
+    return has_result;
+}
+
+/* Take in a value, at the end of an aggregate's body; 0 to go on, or a failure. */
+static int collect(Plan *plan, int at) {
+    Op *op = &plan->ops[at];
+    int64_t word = op->from_count ? plan->registers[op->from[0]] : 0;
+    if (fold_is_ordered_by_text(op->fold) && op->fold->count) {
+        int64_t both[2] = {word, op->fold->word};
+        int replaces = plan->call(plan->context, at, both);
+        if (replaces <= 0) return replaces;
+    }
+    return fold_take(op->fold, word);
+}
+
 /* Enter the operation at `at`; 1 to go on, 0 to return to the loop before it, or a failure. */
 static inline int enter(Plan *plan, int at) {
     Op *op = &plan->ops[at];
@@ -221,6 +307,14 @@ static inline int enter(Plan *plan, int at) {
             op->end = count;
             spread(op, rows[0], registers);
             return 1;
+        case RANGE:
+            start_range(op, registers);
+            if (!op->end) return 0;
+            registers[op->to[0]] = value_of_range(op, op->row++);
+            return 1;
+        case WITHIN: return is_within(op, registers);
+        case FOLD: return enter_fold(op, registers);
+        case COLLECT: return collect(plan, at);
         case EXISTS: return looked_up(op, registers, &rows) != 0;
         case ABSENT: return looked_up(op, registers, &rows) == 0;
         case FOUND: return is_found(op, registers);
@@ -238,7 +332,8 @@ static inline int enter(Plan *plan, int at) {
             for (uint32_t i = 0; i < op->from_count; i++) row[i] = registers[op->from[i]];
             return batch_put(&plan->batch, op->relation);
         default:
-            if (op->code < CALL_TEST) return holds(op->code, registers[op->from[0]], registers[op->from[1]]);
+            if (op->code < WITHIN) return holds(op->code, registers[op->from[0]], registers[op->from[1]]);
+            if (!is_defined(op->code, registers[op->from[op->from_count - 1]])) return UNDEFINED;
             registers[op->to[0]] = computed(op->code, registers[op->from[0]], registers[op->from[1]]);
             return 1;
     }
@@ -252,13 +347,24 @@ static int run(Plan *plan) {
     for (;;) {
         int status = enter(plan, at);
         if (status > 0) {
-            at++;
+            at = status == SKIPS ? plan->ops[at].skip : at + 1;
             continue;
         }
         if (status < 0) return status;
         for (at = plan->ops[at].back; at >= 0; at = plan->ops[at].back) {
             Op *loop = &plan->ops[at];
+            if (loop->code == FOLD) {
+                status = end_fold(plan, at);
+                if (status < 0) return status;
+                if (!status) continue;
+                at = loop->skip - 1;
+                break;
+            }
             if (loop->row == loop->end) continue;
+            if (loop->code == RANGE) {
+                plan->registers[loop->to[0]] = value_of_range(loop, loop->row++);
+                break;
+            }
             spread(loop, loop->code == SCAN ? loop->row : loop->rows[loop->row], plan->registers);
             loop->row++;
             if (loop->code == PROBE && loop->row + AHEAD < loop->end) fetch(loop, loop->rows[loop->row + AHEAD]);
@@ -278,6 +384,8 @@ int plan_run(Plan *plan) {
     if (!plan->batch.rows) plan->batch.rows = calloc((size_t)last->from_count * BATCH + 1, sizeof(int64_t));
     if (!plan->batch.rows) return NO_MEMORY;
     plan->batch.count = 0;
+    for (int i = 0; i < plan->count; i++)
+        if (plan->ops[i].code == FOLD && fold_restart(plan->ops[i].fold) < 0) return NO_MEMORY;
     int status = run(plan);
     return status == DONE ? batch_flush(&plan->batch, last->relation) : status;
 }

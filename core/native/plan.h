@@ -4,23 +4,29 @@
  * and goes on; a test that fails, and the ADD at the end, return to the nearest loop.  Operands are
  * always registers: constants are written to registers of their own before the first run.
  *
+ * FOLD is a loop that is entered twice: its body returns to it when it has found everything, and it
+ * goes on behind the body, once.
+ *
  * Nothing here calls Python, except through `call` and `check`, which take its lock themselves.
  */
 #ifndef EVERLOG_PLAN_H
 #define EVERLOG_PLAN_H
 
+#include "fold.h"
 #include "relation.h"
 
 enum Version { ALL, OLD, DELTA };
 
 enum Code {
-    SCAN, PROBE,                    /* loops */
+    SCAN, PROBE, RANGE,             /* loops */
+    FOLD,                           /* the operations up to `skip` compute the value of an aggregate */
     EXISTS, ABSENT,                 /* some row has the key, or none */
     FOUND, MISSING,                 /* the whole row is there, or not */
     FILLED, EMPTY,                  /* there is any row, or none */
     UNKNOWN,                        /* the row is not there, not even since the round began */
     EQUAL, DIFFERENT, LESS, LESS_EQUAL, UNSIGNED_LESS, UNSIGNED_LESS_EQUAL,
     FLOAT_DIFFERENT, FLOAT_LESS, FLOAT_LESS_EQUAL,
+    WITHIN,                         /* a value is one of a range */
     CALL_TEST,                      /* a comparison that Python answers */
     MOVE, PLUS, MINUS, TIMES, NEGATE,
     DIVIDE, UNSIGNED_DIVIDE, MODULO, UNSIGNED_MODULO,
@@ -30,6 +36,7 @@ enum Code {
     FLOAT_PLUS, FLOAT_MINUS, FLOAT_TIMES, FLOAT_DIVIDE, FLOAT_NEGATE,
     TO_FLOAT, UNSIGNED_TO_FLOAT, TRUNCATE, UNSIGNED_TRUNCATE,
     CALL,                           /* a functor that Python computes */
+    COLLECT,                        /* the end of an aggregate's body: take in a value */
     ADD
 };
 
@@ -45,12 +52,17 @@ typedef struct {
     uint32_t to_count;
     int64_t *words; /* room for the words of `from` */
     const uint32_t *rows; /* PROBE: the next row, and where to stop */
-    uint64_t row, end;    /* SCAN: the same */
+    uint64_t row, end;    /* SCAN, RANGE: the same */
+    int64_t step;         /* RANGE */
+    int is_unsigned;      /* RANGE, WITHIN */
+    Fold *fold;           /* FOLD, and its COLLECT */
+    int skip;             /* FOLD: the operation after its body */
+    int is_total;         /* FOLD: it has a value over nothing, too */
     uint32_t mask, bound; /* of a living relation: the states and moments of rows that it sees */
 } Op;
 
 typedef struct Plan Plan;
-/* 1 or 0: the answer of a test; STOPPED: an exception was raised. */
+/* 1 or 0: the answer of a test; STOPPED: an exception was raised; UNDEFINED: there is no value. */
 typedef int (*Call)(void *context, int op, int64_t *registers);
 typedef int (*Check)(void *context);
 

@@ -104,6 +104,12 @@ void relation_free(Relation *relation) {
     free(relation);
 }
 
+void relation_swap(Relation *one, Relation *other) {
+    Relation held = *one;
+    *one = *other;
+    *other = held;
+}
+
 static int widen(Relation *relation) {
     size_t words = (size_t)relation->capacity * relation->width;
     int64_t *wide = malloc(words ? words * sizeof *wide : 1);
@@ -475,7 +481,8 @@ static uint64_t order_key(int64_t word, int kind, const uint32_t *ranks) {
     switch (kind) {
         case SIGNED: return bits ^ sign;
         case FLOATING:
-            if (bits == 0x7FF8000000000000u) return 0; /* NaN comes first */
+        case FLOATING_NAN_LAST:
+            if (bits == 0x7FF8000000000000u) return kind == FLOATING ? 0 : UINT64_MAX;
             return bits & sign ? ~bits : bits | sign;
         case RANKED: return ranks[word];
         default: return bits;

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum Status { KNOWN = 0, ADDED = 1, DONE = 0, NO_MEMORY = -1, TOO_MANY_ROWS = -2, STOPPED = -3 };
+enum Status { KNOWN = 0, ADDED = 1, DONE = 0, NO_MEMORY = -1, TOO_MANY_ROWS = -2, STOPPED = -3, UNDEFINED = -4 };
 
 #define MOST_ROWS 0x7FFFFFFFu /* a slot of the hash set has 32 bits */
 #define SIZES 32
@@ -64,6 +64,9 @@ struct Relation {
 
 Relation *relation_new(uint32_t width);
 void relation_free(Relation *relation);
+
+/* Exchange the rows of two relations of one width that have no indexes. */
+void relation_swap(Relation *one, Relation *other);
 
 /* ADDED, KNOWN, or a failure. */
 int relation_add(Relation *relation, const int64_t *row);
@@ -114,8 +117,8 @@ uint64_t relation_bytes(const Relation *relation);
 int relation_check(const Relation *relation);
 
 /* Row numbers in ascending order of their rows, into `order`.  `kinds` has the order of each column;
- * the words of a RANKED column are compared by their `ranks`.  NaN comes first. */
-enum Order { SIGNED, UNSIGNED, FLOATING, RANKED };
+ * the words of a RANKED column are compared by their `ranks`.  NaN comes first, or last. */
+enum Order { SIGNED, UNSIGNED, FLOATING, RANKED, FLOATING_NAN_LAST };
 int relation_order(const Relation *relation, const int *kinds, const uint32_t *ranks, uint32_t *order);
 
 static inline int64_t relation_word(const Relation *relation, uint64_t row, uint32_t column) {

@@ -26,6 +26,13 @@ def empty_words(relation: Relation, symbols: machine.Symbols) -> machine.Relatio
     return machine.Relation(tuple(KIND_NUMBERS[column.kind] for column in relation.columns), symbols)
 
 
+def new_chooser(relation: machine.Relation, keys: tuple[tuple[int, ...], ...]) -> machine.Chooser:
+    """Adds to a relation what no fact of it excludes by one of the keys."""
+    from everlog.core.native import _machine as machine
+
+    return machine.Chooser(relation, keys)
+
+
 def is_words(rows: object) -> TypeGuard[machine.Relation]:
     """Whether rows are a relation of the compiled machine."""
     return type(rows).__module__ == "everlog.core.native._machine"

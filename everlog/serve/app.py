@@ -108,7 +108,7 @@ async def _answer(
         if own is not None:
             return await own(request, call)
         data = None if operation.body is None else await _body(bodies, request)
-        job = partial(_done, operation, service, call, data, test)
+        job = partial(performed, operation, service, call, data, test)
         del data
         return Paced(await jobs.do(job), service)
     except ClientDisconnect:
@@ -119,7 +119,7 @@ async def _answer(
         bodies.release(request)
 
 
-def _done(operation: Operation, service: Service, call: Call, data: bytes | None, test: Test) -> bytes:
+def performed(operation: Operation, service: Service, call: Call, data: bytes | None, test: Test) -> bytes:
     """Run the job of a request.
 
     The time limit covers parsing the body, and for a query its answer too.  A step has its own time

@@ -177,7 +177,7 @@ def test_a_notebook_runs(executed: list[Any]) -> None:
     assert ["+", "1", "4"] in _html(told).rows
     assert _html(found).rows == [["x"], ["3"], ["4"]]
     assert found["data"]["text/plain"] == "[(3,), (4,)]"
-    assert _html(line[0]).rows == [["x", "y"], ["2", "3"], ["2", "4"]]
+    assert _html(line[0]).rows == [["x"], ["3"], ["4"]]
     assert python[0]["data"]["text/plain"] == "(6, ('x', 'y'))"
     assert "DL050" in wrong[0]["text"]
     assert "Traceback" not in wrong[0]["text"]

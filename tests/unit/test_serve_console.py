@@ -255,7 +255,7 @@ def test_steps_can_be_made(page: Page) -> None:
     until(lambda: page.count("path") == "6", "they count")
     page.write("#step-text", "+edge(3, nonsense)")
     page.find("#step-form button").click()
-    page.sees("#step-told", "expected")
+    page.sees("#step-told", "takes a number")
 
 
 def test_all_can_be_reached_with_the_keyboard(page: Page, one: Served) -> None:

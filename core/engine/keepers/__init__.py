@@ -8,7 +8,7 @@
 | `groups` | aggregates, with totals and multisets from `aggregates` |
 | `flow/` | recursion that carries a column along |
 | `recursive/` | any other recursion, by witnesses |
-| `classes` | equivalence relations that no rule of their own reads |
+| `merging` | equivalence relations that no rule of their own reads |
 | `auxiliary` | recursion with a system of auxiliary relations |
 | `recomputed` | nothing: the unit is evaluated again |
 """

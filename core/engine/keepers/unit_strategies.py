@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from everlog.core.engine.keepers.auxiliary import AuxiliaryKeeper
 from everlog.core.engine.keepers.base import BaseKeeper
 from everlog.core.engine.keepers.best import BestKeeper
-from everlog.core.engine.keepers.classes import ClassKeeper
 from everlog.core.engine.keepers.counted import CountKeeper
 from everlog.core.engine.keepers.flow.flowing import FlowKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper
+from everlog.core.engine.keepers.intervals import OrderedKeeper
 from everlog.core.engine.keepers.keeper import Keeper
+from everlog.core.engine.keepers.merging import ClassKeeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper
 from everlog.core.engine.keepers.recursive.ranked import RankedKeeper
 from everlog.core.engine.keepers.recursive.witnessed import RecursiveKeeper
@@ -27,6 +28,7 @@ KEEPERS: dict[str, type[Keeper]] = {
     plan.GIVEN: BaseKeeper,
     plan.COUNTS: CountKeeper,
     plan.GROUPS: GroupKeeper,
+    plan.ORDERED: OrderedKeeper,
     plan.BEST: BestKeeper,
     plan.FLOW: FlowKeeper,
     plan.CLASSES: ClassKeeper,

@@ -36,7 +36,7 @@ from everlog.core.classify.multivariate import MultivariateWidth, multivariate_w
 from everlog.core.classify.query import Query, query_of
 from everlog.core.classify.widths import Width, fractional_hypertree_width, free_connex_width
 from everlog.core.engine.planning.existence import spread_through
-from everlog.core.engine.planning.plan import BEST, CLASSES, FLOW, RECOMPUTE, Plan, PlannedUnit
+from everlog.core.engine.planning.plan import BEST, CLASSES, FLOW, ORDERED, RECOMPUTE, Plan, PlannedUnit
 from everlog.core.engine.planning.systems import systems
 from everlog.core.joins.exponents import (
     growing_refuge_of,
@@ -86,6 +86,7 @@ class Promise:
     logarithms: bool = False
     source: str = ""
     told: bool = True  # whether each match is a fact that changes; else matches are in the exponent
+    searches: bool = False  # whether it searches in an order
 
     def __str__(self) -> str:
         """
@@ -96,6 +97,8 @@ class Promise:
 
     @property
     def power(self) -> str:
+        if self.searches and not self.exponent:
+            return f"O(log {self.of})"
         return power("Õ" if self.logarithms and self.exponent < 1 else "O", self.of, self.exponent)
 
     def with_exponent(self, exponent: Fraction) -> Promise:
@@ -170,6 +173,8 @@ class RuleCost:
     @property
     def promise(self) -> Promise | None:
         """What one update costs with the strategy in use; None where nothing is promised."""
+        if self.in_use.strategy == ORDERED:  # a search; the intervals that change are its `spread`
+            return Promise(Fraction(0), searches=True)
         if self.query_class == "recursive" or self.in_use.strategy not in JOINS:
             return None
         own = self._own

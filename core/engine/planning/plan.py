@@ -23,12 +23,13 @@ from everlog.core.native.availability import why_not
 from everlog.core.native.coverage import uncovered
 from everlog.core.program import Program
 from everlog.core.program.best_values import best_map, only_maps
+from everlog.core.program.bodies import rule_may_fail
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, shape_of
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
-FLOW, BEST, CLASSES, RANKED = "flow", "best", "classes", "ranked"
+FLOW, BEST, CLASSES, ORDERED, RANKED = "flow", "best", "classes", "ordered", "ranked"
 RECURSIVE = (FLOW, RANKED, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # with a view at once
@@ -126,7 +127,8 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
         chosen.update(dict.fromkeys(unit.relations, (strategy, why)))
     for name in normaliser.relations:
         if name in normaliser.groups:
-            chosen[name] = GROUPS, f"of {normaliser.groups[name].written}"
+            group = normaliser.groups[name]
+            chosen[name] = GROUPS if group.ordered is None else ORDERED, f"of {group.written}"
         else:
             chosen[name] = COUNTS, "auxiliary, not recursive"
     normal = evolve(
@@ -143,8 +145,8 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
         joins = {}
         if strategy in (COUNTS, GROUPS):
             joins = {rule.name: wishes.join(rule, normal, growing) for rule in unit.rules}
-        group, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
-        planned.append(PlannedUnit(unit, strategy, why, group, joins, fit))
+        kept, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
+        planned.append(PlannedUnit(unit, strategy, why, kept, joins, fit))
     shapes = dict(shapes_of(normal, ordered))
     shapes.update({name: shape_of(normaliser.relations[name].arity, 1) for name in normaliser.groups})
     shapes.update({name: PairShape(value) for name, value in value_columns.items()})
@@ -343,7 +345,16 @@ def why_not_ranked(program: Program, rules: Sequence[p.Rule], shared: Set[str]) 
     for name in reads:
         if name in shared or (name in program.relations and program.relations[name].equivalence):
             return f"it reads {name}, whose keys share sets"
-    return why_not() or next(filter(None, map(uncovered, rules)), "")
+    return why_not() or next(filter(None, map(_unranked, rules)), "")
+
+
+def _unranked(rule: p.Rule) -> str:
+    """Why ranks do not keep a rule; empty if they do."""
+    if any(isinstance(literal, p.Aggregate) for literal in rule.body):
+        return f"{rule.name} has an aggregate"
+    if any(isinstance(literal, p.Range) for literal in rule.body):
+        return f"{rule.name} has a range"
+    return f"{rule.name} computes what some values do not have" if rule_may_fail(rule) else uncovered(rule)
 
 
 def _best_of(program: Program, unit: Unit, special: str) -> tuple[str, str]:

@@ -132,7 +132,7 @@ class RankedKeeper(Keeper):
 
     def turn(self, step: Step) -> None:
         self._prepare(step.guard)
-        self._begin(max(LEAST, int(SHARE * self.load_work)))
+        self._begin(self.allowed())
         unread: list[LiveTable] = []
         step.undo.append((self._undo_turn, (unread,)))
         try:
@@ -144,6 +144,10 @@ class RankedKeeper(Keeper):
             step.anew.append(self)
         self.forget()
         self._tell(step, unread)
+
+    def allowed(self) -> int:
+        """The work that a turn may do before it stops, and the unit is computed."""
+        return max(LEAST, int(SHARE * self.load_work))
 
     def _prepare(self, guard: Guard) -> None:
         """Make room, and plans for the sizes of now."""

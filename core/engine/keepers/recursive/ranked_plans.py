@@ -10,7 +10,7 @@ The same plan serves what goes and what comes (core/native/live.h).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
@@ -89,9 +89,12 @@ class RankedPlans:
     def _lowered(self, rule: Rule, delta: int | None) -> Plan:
         names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
         statistics = {name: self.statistics(name) for name in names}
-        variables = frozenset(v for literal in rule.body for v in variables_of_literal(literal))
-        chosen = Ordering(rule.body, statistics, first=delta, kept=variables).chosen()
-        return lower_living(rule, [one.position for one in chosen], self.relations, delta)
+
+        def order(body: Sequence[Literal], bound: Set[Variable], first: int | None) -> list[int]:
+            variables = frozenset(v for literal in body for v in variables_of_literal(literal))
+            return [one.position for one in Ordering(body, statistics, bound, first, kept=variables).chosen()]
+
+        return lower_living(rule, order, self.relations, delta)
 
     def _assembled(self, rule: Rule, delta: int | None) -> machine.Plan:
         return self._made(self._lowered(rule, delta))
@@ -100,7 +103,7 @@ class RankedPlans:
         from everlog.core.native.assembly import assemble  # here: only where the machine was built
 
         words = {name: one.relation for name, one in self.live.items()}
-        return assemble(plan, words, self.symbols, self.watch)
+        return assemble(plan, words, {}, self.symbols, self.watch)
 
     def _proof(self, rule: Rule) -> Proof:
         from everlog.core.native.assembly import registers_of
