@@ -52,9 +52,18 @@ class LivingGreatestWriter(_Offers, LivingWriter):
     better = ">"
 
 
-@define
-class LivingRowWriter(LivingWriter):
-    """`_new` is a set of rows, one for each derivation that the head tells apart."""
+class _Rows:
+    """Writes the head of a rule that derives rows."""
 
-    def emit_head(self, head: Atom) -> None:
+    def emit_head(self: Any, head: Atom) -> None:
         self.line(f"_new.add({tuple_text([self.expr(arg) for arg in head.args])})")
+
+
+@define
+class RowWriter(_Rows, RuleWriter):
+    """`_new` is a set of rows, in an evaluation of the whole program."""
+
+
+@define
+class LivingRowWriter(_Rows, LivingWriter):
+    """`_new` is a set of rows, one for each derivation that the head tells apart."""

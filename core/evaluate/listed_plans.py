@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 
+from attrs import evolve
+
+from everlog.core.evaluate.grouped_bodies import Grouping, guessed
 from everlog.core.evaluate.machines import machines
-from everlog.core.evaluate.native_rounds import planned
+from everlog.core.evaluate.native_rounds import grouped, planned
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.ir.listing import listing
 from everlog.core.native.coverage import uncovered
-from everlog.core.program import Program
-from everlog.core.program.dependencies import units
+from everlog.core.program import Program, Rule
+from everlog.core.program.dependencies import Unit, units
 from everlog.core.storage.table_statistics import SAMPLE, Guess, Statistics
 
 
@@ -29,9 +33,25 @@ def explain_ir(program: Program, only: str | None = None) -> str:
         parts.append(f"{', '.join(unit.relations)}: evaluated by {machine}")
         for rule in rules:
             if not uncovered(rule):
-                places: list[int | None] = [*unit.positions(rule)] if unit.recursive else []
-                parts += [listing(planned(program, unit, rule, place, known)) for place in places or [None]]
+                parts += _plans(program, unit, rule, known)
     return "\n\n".join(parts)
+
+
+def _plans(program: Program, unit: Unit, rule: Rule, known: Callable[[str], Statistics]) -> Iterator[str]:
+    """The plans of a rule, after those for the bodies of its aggregates."""
+    rewritten, new = grouped(program, unit, rule, known, Grouping(program.relations))
+    relations = {one.relation.name: one.relation for one in new}
+    program = evolve(program, relations={**program.relations, **relations})
+    guesses = {one.relation.name: guessed(one) for one in new}
+    places: list[int | None] = [*unit.positions(rule)] if unit.recursive else []
+    for one in new:
+        yield listing(planned(program, unit, one.rule, None, known))
+    for place in places or [None]:
+        yield listing(
+            planned(
+                program, unit, rewritten, place, lambda name: guesses[name] if name in guesses else known(name)
+            )
+        )
 
 
 def _known(program: Program, name: str) -> Statistics:

@@ -13,23 +13,26 @@ their sizes decide the order of joins.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sized
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from time import perf_counter
 
-from attrs import define
+from attrs import define, evolve
 
 from everlog.core import program as p
 from everlog.core.codegen import Access, Compiled, compile_late, compile_rule
-from everlog.core.codegen.candidates import GreatestWriter, LeastWriter
+from everlog.core.codegen.candidates import GreatestWriter, LeastWriter, RowWriter
 from everlog.core.codegen.code_lines import comment
 from everlog.core.codegen.writer import Run
 from everlog.core.evaluate.best_first import Settling, forms_of, offering, only_adds
 from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.flow import flow, flow_steps
+from everlog.core.evaluate.growing_rounds import Growth
 from everlog.core.evaluate.machines import machines
 from everlog.core.evaluate.native_rounds import NativeRounds
 from everlog.core.evaluate.ordered import key_levels, key_steps
+from everlog.core.evaluate.profile import RunProfile, UnitRuns
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.subsume import dominance_rule, dominated
@@ -40,6 +43,7 @@ from everlog.core.program import Program, Row, Rule, Value
 from everlog.core.program.best_values import BestMap, only_maps
 from everlog.core.program.carried import Steps
 from everlog.core.program.dependencies import Unit, units
+from everlog.core.program.growing import GrowingUnit, growing_unit
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import collector_paused
 from everlog.core.runtime.guards import Guard, Limits
@@ -82,11 +86,12 @@ def evaluate(
     inputs: Mapping[str, Iterable[Row]] | None = None,
     progress: Progress | None = None,
     limits: Limits | None = None,
+    profile: RunProfile | None = None,
 ) -> Evaluation:
     """Every relation of a program, from its own facts and `inputs`.
 
     `progress` gets each round: the unit's relations, the round, the number of new facts.  Exceeding
-    `limits` raises `LimitExceeded`.
+    `limits` raises `LimitExceeded`.  `profile` records time and facts of units, rounds and rules.
 
     >>> from everlog.dsl.check import compile_text
     >>> program = compile_text('''
@@ -100,11 +105,11 @@ def evaluate(
     with collector_paused(), Guard(limits or Limits()) as guard:
         order = list(machines(program, shapes_of(program, units(program))))
         try:
-            return _evaluated(program, base, order, guard, progress)
+            return _evaluated(program, base, order, guard, progress, profile)
         except NotAWord:  # values of other types than the columns': sets hold anything
             guard.facts = 0
             order = [(unit, "a value is not of its column's type") for unit, _ in order]
-            return _evaluated(program, base, order, guard, progress)
+            return _evaluated(program, base, order, guard, progress, profile)
 
 
 def _base_facts(program: Program, inputs: Mapping[str, Iterable[Row]]) -> dict[str, Iterable[Row]]:
@@ -122,24 +127,36 @@ def _evaluated(
     order: Iterable[tuple[Unit, str]],
     guard: Guard,
     progress: Progress | None,
+    profile: RunProfile | None,
 ) -> Evaluation:
     context = _started(program, guard, progress)
     context.shares = True
     relations = Relations(program, context.shapes, base)
     relations.begin, context.tables = context.loaded, relations.tables
     for unit, why_python in order:
-        if not (unit.rules or unit.recursive or unit.subsumptions):
+        joins = any(program.relations[name].lattices for name in unit.relations)
+        if not (unit.rules or unit.recursive or unit.subsumptions or joins):
             continue
-        if why_python or not _run_natively(context, unit, relations):
-            UnitRun(context, unit).run()
+        if why_python or not _run_natively(context, unit, relations, profile):
+            with _recorded(profile, unit, why_python or "a functor has no value") as runs:
+                UnitRun(context, unit, runs).run()
     return Evaluation(program, relations)
 
 
-def _run_natively(context: Context, unit: Unit, relations: Relations) -> bool:
+def _recorded(profile: RunProfile | None, unit: Unit, machine: str) -> AbstractContextManager[UnitRuns | None]:
+    return nullcontext() if profile is None else profile.unit(unit, machine)
+
+
+def _run_natively(context: Context, unit: Unit, relations: Relations, profile: RunProfile | None) -> bool:
     """Run a unit on the compiled machine; False if a functor has no value, for Python to judge."""
     facts, number = context.guard.facts, context.counting.next
     try:
-        NativeRounds(context.program, unit, relations, context.counting, context.guard, context.progress).run()
+        with _recorded(profile, unit, "") as runs:
+            rounds = NativeRounds(
+                context.program, unit, relations, context.counting, context.guard, context.progress
+            )
+            rounds.profile = runs
+            rounds.run()
     except Undefined:
         context.guard.facts = facts
         context.counting.restart(number)
@@ -265,6 +282,14 @@ class Context:
         source = atom.relation if isinstance(atom, p.Atom) else None
         return _Task(rule, source, self._bound(compiled), only_new=False)
 
+    def deriving(self, rule: Rule, delta: int | None, unit: Unit) -> _Task:
+        """A rule that derives a set of rows."""
+        statistics, functors = self._statistics(rule, unit), self.program.functors
+        compiled = compile_rule(rule, delta, self.shapes, statistics, functors, RowWriter, sets=False)
+        atom = None if delta is None else rule.body[delta]
+        source = atom.relation if isinstance(atom, p.Atom) else None
+        return _Task(rule, source, self._bound(compiled), only_new=False)
+
     def direct(self, rule: Rule, delta: int, unit: Unit) -> _Task | None:
         """A rule that runs key by key and adds to its relation; None if it cannot."""
         compiled = self.compiled(rule, delta, unit)
@@ -328,16 +353,17 @@ class _Task:
 class UnitRun(Rounds):
     """One unit, from the relations it reads: rounds until nothing is new."""
 
-    def __init__(self, run: Context, unit: Unit) -> None:
+    def __init__(self, run: Context, unit: Unit, profile: UnitRuns | None = None) -> None:
         invents = any(p.invents(rule) for rule in unit.rules)
         limited = any(name in run.program.limits for name in unit.relations)
         super().__init__(", ".join(unit.relations), run.shapes, run.guard, invents and not limited)
-        self.context, self.unit = run, unit
+        self.context, self.unit, self.profile = run, unit, profile
+        self.growing = growing_unit(run.program, unit)
         self.tables = run.tables
         self.steps = flow_steps(run.program, unit, run.shapes) if run.shares else None
         self.once: list[_Task] = []
         self.recursive: list[tuple[Rule, int]] = []  # with the atom to be read as Δ
-        for rule in unit.rules:
+        for rule in () if self.growing else unit.rules:
             positions = unit.positions(rule) if unit.recursive else []
             self.recursive += [(rule, position) for position in positions]
             if p.draws_numbers(rule):
@@ -425,7 +451,40 @@ class UnitRun(Rounds):
             if self.context.progress is not None:
                 self.context.progress(name, 2, len(self.tables[name]))
 
+    def _grow(self, growing: GrowingUnit) -> None:
+        """Let running totals and joined values grow, round by round."""
+        context, names = self.context, (*self.unit.relations, *growing.relations)
+        for name, relation in growing.relations.items():
+            context.shapes[name] = shape_of(relation.arity)
+            context.tables[name] = TableOf(context.shapes[name])
+        base = {name: set(self.tables[name].rows()) for name in self.unit.relations}
+        for name in self.unit.relations:
+            self.tables[name].clear()
+        whole = evolve(self.unit, relations=names, rules=growing.rules)
+        once: list[_Task] = []
+        forward: list[tuple[str, str, _Task]] = []
+        for rule in growing.rules:
+            positions: list[int | None] = [*whole.positions(rule)]
+            for position in positions or [None]:
+                task = context.deriving(rule, position, whole)
+                if task.source is None:
+                    once.append(task)
+                else:
+                    forward.append((task.source, rule.head.relation, task))
+        growth = Growth(self.name, growing, self.tables, self.shapes, forward, context.guard)
+        found = base
+        for task in once:
+            task(None, found.setdefault(task.rule.head.relation, set()))
+        growth.run(found)
+        for name in growing.relations:
+            del context.tables[name], context.shapes[name]
+        if context.progress is not None:
+            context.progress(self.name, 2, sum(len(self.tables[name]) for name in self.unit.relations))
+
     def run(self) -> None:
+        if self.growing is not None:
+            self._grow(self.growing)
+            return
         maps = only_maps(self.context.program, self.unit) if self.dominance else ""
         if isinstance(maps, dict):
             self._settle_maps(maps)

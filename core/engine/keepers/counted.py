@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.keepers.joined import JoinedRule
 from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_snapshot, versions
-from everlog.core.engine.planning.plan import VIEWS, PlannedUnit
+from everlog.core.engine.planning.plan import VIEWS, PlannedUnit, wanted_of
 from everlog.core.engine.stepping.saved_state import Columns, count_columns, counts_from
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
@@ -47,7 +47,7 @@ class DerivingKeeper(Keeper):
             rule.name: RuleWork() for rule in planned.unit.rules if sum(isinstance(x, Atom) for x in rule.body) > 1
         }
         self.joined = {
-            rule.name: JoinedRule(store, rule, choice.strategy)
+            rule.name: JoinedRule(store, rule, choice.strategy, wanted_of(rule, planned.group))
             for rule in planned.unit.rules
             if (choice := planned.joins.get(rule.name)) is not None and choice.strategy in VIEWS
         }
@@ -164,7 +164,8 @@ class DerivingKeeper(Keeper):
         if left is not None:
             self.work[name].take_over(left.work, left.matches, left.rows_of, left.losses)
         if strategy in VIEWS:
-            self.joined[name] = JoinedRule(self.store, rule, strategy)
+            want = wanted_of(rule, self.planned.group)
+            self.joined[name] = JoinedRule(self.store, rule, strategy, want)
             self.joined[name].try_delta(estimate)
 
     def work_of(self, name: str) -> int:

@@ -34,7 +34,13 @@ from everlog.core.engine.stepping.work import Counter as Work
 from everlog.core.engine.stepping.work import Enough, TrialWriter
 from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.leapfrog import Bound
-from everlog.core.joins.strategy_choice import above_the_join, selections, shown_variables, shows_head_only
+from everlog.core.joins.strategy_choice import (
+    Wanted,
+    above_the_join,
+    selections,
+    shown_variables,
+    shows_head_only,
+)
 from everlog.core.joins.view import Asked, JoinView
 from everlog.core.program import Atom, Comparison, Constant, Kind, Row, Rule, Term, Value, Variable
 from everlog.core.program.values import EvaluationError
@@ -59,11 +65,13 @@ class JoinedRule:
     `trials`, delta rules are tried beside the view from time to time, to know what they would do.
     """
 
-    def __init__(self, store: Store, rule: Rule, strategy: str) -> None:
+    def __init__(self, store: Store, rule: Rule, strategy: str, want: Wanted) -> None:
         self.store, self.rule, self.strategy = store, rule, strategy
         self.view: JoinView | None = None
         self._time = store.time_of(rule)
-        query = query_of(rule)
+        summed = want.summed if JOINS[strategy].totals else ""
+        run = want.rule if summed else rule
+        query = query_of(run)
         self.shape = store.shapes[rule.head.relation]
         atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
         tests = selections(rule)
@@ -72,16 +80,16 @@ class JoinedRule:
         for number, (relation, select) in enumerate(self.atoms):
             self.copies.setdefault(relation, []).append((number, select))
         self.rest: Task | None = None
-        kept = shown_variables(rule, query)
-        if shows_head_only(rule):
-            self._head = head_of(rule, kept)
+        kept = shown_variables(run, query)
+        if shows_head_only(run):
+            self._head = head_of(run, kept)
         else:
             self._name = f"⋈{rule.name}"
             self._joined = shape_of(len(kept))
             store.shapes[self._name] = self._joined
             joined = Atom(self._name, tuple(map(Variable, kept)))
-            self.rest = Task(store, evolve(rule, body=(joined, *above_the_join(rule))), 0, CountWriter)
-        self.asked = Asked(query, kept, bounds_of(rule), counting=True, enumerated=False)
+            self.rest = Task(store, evolve(run, body=(joined, *above_the_join(rule))), 0, CountWriter)
+        self.asked = Asked(query, kept, bounds_of(rule), counting=True, enumerated=False, summed=summed)
         self.matches = self.losses = 0
         self.rows_of: dict[str, int] = dict.fromkeys(self.copies, 0)
         self._step = JOINS[strategy].step

@@ -14,6 +14,7 @@ from everlog.core.engine.keepers.best import BestKeeper
 from everlog.core.engine.keepers.counted import CountKeeper
 from everlog.core.engine.keepers.flow.flowing import FlowKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper
+from everlog.core.engine.keepers.growing import GrowingKeeper
 from everlog.core.engine.keepers.intervals import OrderedKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.merging import ClassKeeper
@@ -30,6 +31,7 @@ KEEPERS: dict[str, type[Keeper]] = {
     plan.GROUPS: GroupKeeper,
     plan.ORDERED: OrderedKeeper,
     plan.BEST: BestKeeper,
+    plan.GROWING: GrowingKeeper,
     plan.FLOW: FlowKeeper,
     plan.CLASSES: ClassKeeper,
     plan.RANKED: RankedKeeper,

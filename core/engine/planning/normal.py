@@ -177,10 +177,11 @@ class Normaliser:
             target = TARGET
         head = Atom(name, (*literal.outer, target))
         failure = Failure.VALUE if partial else Failure.ERROR
-        normal = self.body(inner, unit, rule)
-        made = Rule(head, normal, f"{name}#1", rule.origin, failure=failure)
-        self.rules.append(made)
+        made = Rule(head, self.body(inner, unit, rule), f"{name}#1", rule.origin, failure=failure)
         ordered = self._in_order(literal, body, made)
+        if ordered is None and literal.op in ("min", "max"):  # how often a value is there does not matter
+            made = self.existential(made)
+        self.rules.append(made)
         self.groups[name] = Group(name, literal.op, literal.kind, str(literal), partial, ordered)
         held = TARGET if isinstance(target, p.Call) else target  # only the relation matters
         return evolve(literal, body=(Atom(name, (*literal.outer, held)),), partial=partial)

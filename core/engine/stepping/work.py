@@ -126,7 +126,7 @@ class CountWorkWriter(WorkWriter, CountWriter):
     def emit(self, head: Atom, shape: Shape) -> None:
         super().emit(head, shape)
         if self.set_in_head:
-            self.line(f"_m += _len({self.sets[0]})")
+            self.line(f"_n += _len({self.sets[0]}); _m += _len({self.sets[0]})")
         else:
             self.line("_m += 1")
 
