@@ -29,10 +29,10 @@ from everlog.core.engine.planning.systems import Refused, with_auxiliaries
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.stepping.broken import BrokenEngine
 from everlog.core.engine.stepping.changes import NOTHING, BaseRows, ToldChanges
-from everlog.core.engine.stepping.live_table import LiveTable
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Step
 from everlog.core.engine.stepping.store import Store
+from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.engine.stepping.work import Enough
 from everlog.core.engine.told_statistics import told
 from everlog.core.engine.unrolled import Follow
@@ -532,7 +532,7 @@ class Engine:
         reported = [name for name in keeper.relations if name in self.program.relations]
         if isinstance(keeper, BaseKeeper) or not report:
             reported = []  # the change of base facts is known: see `_compute`
-        told = bool(reported) and isinstance(store.tables[reported[0]], LiveTable)
+        told = bool(reported) and isinstance(store.tables[reported[0]], WordTable)
         if told:
             reported = []  # the keeper tells it
         for name in reported:

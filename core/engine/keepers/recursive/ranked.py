@@ -32,9 +32,9 @@ from everlog.core import program as p
 from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations
 from everlog.core.engine.keepers.recursive.ranked_plans import Follower, RankedPlans
 from everlog.core.engine.stepping.changes import rows_of_change
-from everlog.core.engine.stepping.live_table import LiveTable
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
+from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.native.words import empty_words
 from everlog.core.program import Row
 from everlog.core.runtime.guards import Guard
@@ -76,10 +76,10 @@ class RankedKeeper(Keeper):
         self.plans: RankedPlans | None = None
         self.guard: Guard | None = None
         self.load_work = 0  # the work of the last computation
-        self.tables: dict[str, LiveTable] = {}
+        self.tables: dict[str, WordTable] = {}
         for name in self.relations:
             table = store.tables[name]
-            assert isinstance(table, LiveTable)
+            assert isinstance(table, WordTable)
             self.tables[name] = table
         self._make_relations()
         self._empty_turn()
@@ -133,7 +133,7 @@ class RankedKeeper(Keeper):
     def turn(self, step: Step) -> None:
         self._prepare(step.guard)
         self._begin(self.allowed())
-        unread: list[LiveTable] = []
+        unread: list[WordTable] = []
         step.undo.append((self._undo_turn, (unread,)))
         try:
             self._hear()
@@ -192,7 +192,7 @@ class RankedKeeper(Keeper):
         for live in self.live.values():
             live.roll_back()
 
-    def _undo_turn(self, unread: list[LiveTable]) -> None:
+    def _undo_turn(self, unread: list[WordTable]) -> None:
         self._roll_back()
         for table in unread:
             table.renew()  # somebody may have read it since
@@ -261,7 +261,7 @@ class RankedKeeper(Keeper):
                 for one in self.plans.inner[name]:
                     one.plan.gain(self.live[name], True)
 
-    def _tell(self, step: Step, unread: list[LiveTable]) -> None:
+    def _tell(self, step: Step, unread: list[WordTable]) -> None:
         """Tell the change; `unread` gets the tables that need none."""
         told = {name: live.told() for name, live in self.own.items()}
         changes: list[tuple[str, Facts, Facts]] = []

@@ -20,7 +20,7 @@ class RowSource(Collection[Row], Protocol):
     """The rows of a relation, wherever they are."""
 
 
-class LiveTable(TableOf[Any]):
+class WordTable(TableOf[Any]):
     """Invariant: once `made`, facts and indexes are those of the source, but for a change that the
     source has and that is being told: `behind`.
     """
