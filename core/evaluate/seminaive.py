@@ -20,10 +20,7 @@ from time import perf_counter
 from attrs import define, evolve
 
 from everlog.core import program as p
-from everlog.core.codegen import Access, Compiled, compile_late, compile_rule
-from everlog.core.codegen.candidates import GreatestWriter, LeastWriter, RowWriter
 from everlog.core.codegen.code_lines import comment
-from everlog.core.codegen.writer import Run
 from everlog.core.evaluate.best_first import Settling, forms_of, offering, only_adds
 from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.counters import Counting
@@ -37,6 +34,9 @@ from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.subsume import dominance_rule, dominated
 from everlog.core.evaluate.value_columns import shapes_of
+from everlog.core.ir.compile import Compiled, Run, compile_late, compile_rule
+from everlog.core.ir.printer import Access
+from everlog.core.ir.uses import Action, Use
 from everlog.core.native.availability import NotAWord, Undefined
 from everlog.core.native.words import is_words
 from everlog.core.program import Program, Row, Rule, Value
@@ -171,9 +171,7 @@ def _started(program: Program, guard: Guard, progress: Progress | None) -> Conte
 
 def explain_code(program: Program, only: str | None = None) -> str:
     """The Python code of a program's rules, or of those of one relation or name."""
-    run = _started(program, Guard(Limits()), None)
-    run.sampled = Sampled(growing=True)
-    run.load_all({})
+    run = without_facts(program)
     parts = []
     for unit in units(program):
         for rule in unit.rules:
@@ -181,12 +179,17 @@ def explain_code(program: Program, only: str | None = None) -> str:
                 continue
             if p.draws_numbers(rule):
                 parts.append(f"{comment(str(rule))}\n# is not compiled: it numbers its facts in sorted order")
-                continue
-            deltas: list[int | None] = [None]
-            if unit.recursive:
-                deltas = list(unit.positions(rule)) or [None]
-            parts += [run.compiled(rule, delta, unit).source for delta in deltas]
+            else:
+                parts += [compiled.source for compiled in run.versions(rule, unit)]
     return "\n\n".join(parts)
+
+
+def without_facts(program: Program) -> Context:
+    """A run over the facts in the program's text alone, to show the code of its rules."""
+    run = _started(program, Guard(Limits()), None)
+    run.sampled = Sampled(growing=True)
+    run.load_all({})
+    return run
 
 
 class Context:
@@ -249,9 +252,14 @@ class Context:
         if found is None:  # the rule is kept beside its code, so that its id stays its own
             known = self._statistics(rule, unit)
             functors, settled = self.program.functors, self._is_settled(rule)
-            found = rule, compile_rule(rule, delta, self.shapes, known, functors, known=settled)
+            found = rule, compile_rule(rule, delta, self.shapes, known, functors, Use(known=settled))
             self.cache[id(rule), delta] = found
         return found[1]
+
+    def versions(self, rule: Rule, unit: Unit) -> list[Compiled]:
+        """A rule as its unit runs it: from each atom of the unit, or as a whole."""
+        places: list[int | None] = [*unit.positions(rule)] if unit.recursive else []
+        return [self.compiled(rule, place, unit) for place in places or [None]]
 
     def task(self, rule: Rule, delta: int | None, unit: Unit) -> _Task:
         """A compiled rule on the indexes it asks for."""
@@ -264,7 +272,9 @@ class Context:
         if (id(rule), delta) not in self.late:
             known = self._statistics(rule, unit)
             functors, settled = self.program.functors, self._is_settled(rule)
-            self.late[id(rule), delta] = compile_late(rule, delta, self.shapes, known, functors, settled)
+            self.late[id(rule), delta] = compile_late(
+                rule, delta, self.shapes, known, functors, Use(known=settled)
+            )
         other = self.late[id(rule), delta]
         if other is None or other.driver is None:
             return _Task(rule, atom.relation, early, compiled.only_new)
@@ -274,10 +284,10 @@ class Context:
     def offers(self, rule: Rule, delta: int | None, maps: Mapping[str, BestMap], unit: Unit) -> _Task:
         """A rule that offers values to a map."""
         known = maps[rule.head.relation]
-        writer = LeastWriter if known.op == "min" else GreatestWriter
+        use = Use(Action.LEAST if known.op == "min" else Action.GREATEST)
         statistics, functors = self._statistics(rule, unit), self.program.functors
         made = offering(rule, known)
-        compiled = compile_rule(made, delta, self.shapes, statistics, functors, writer, sets=False)
+        compiled = compile_rule(made, delta, self.shapes, statistics, functors, use, sets=False)
         atom = None if delta is None else rule.body[delta]
         source = atom.relation if isinstance(atom, p.Atom) else None
         return _Task(rule, source, self._bound(compiled), only_new=False)
@@ -285,7 +295,7 @@ class Context:
     def deriving(self, rule: Rule, delta: int | None, unit: Unit) -> _Task:
         """A rule that derives a set of rows."""
         statistics, functors = self._statistics(rule, unit), self.program.functors
-        compiled = compile_rule(rule, delta, self.shapes, statistics, functors, RowWriter, sets=False)
+        compiled = compile_rule(rule, delta, self.shapes, statistics, functors, Use(Action.ROWS), sets=False)
         atom = None if delta is None else rule.body[delta]
         source = atom.relation if isinstance(atom, p.Atom) else None
         return _Task(rule, source, self._bound(compiled), only_new=False)

@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from everlog.core.codegen.candidates import LivingRowWriter
-from everlog.core.codegen.derivations import LivingWriter
 from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_snapshot, versions
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.step import Listener, Readers, put_back
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.evaluate.growing_rounds import Cell, Growth, Rows
+from everlog.core.ir.uses import Action, Use
 from everlog.core.program import Atom, Call, Row, Rule
 from everlog.core.storage.shape import Facts
 from everlog.core.storage.table_shapes import shape_of
@@ -89,10 +88,10 @@ class GrowingKeeper(Keeper):
             for position in positions:
                 source = rule.body[position]
                 assert isinstance(source, Atom)
-                task = Task(store, rule, position, LivingRowWriter, sets=False)
+                task = Task(store, rule, position, Use(Action.ROWS), sets=False)
                 self._forward.append((source.relation, head, task))
             if not positions:
-                self._whole.append((head, Task(store, rule, None, LivingRowWriter, sets=False)))
+                self._whole.append((head, Task(store, rule, None, Use(Action.ROWS), sets=False)))
             self._questions[head].append(self._question(rule))
 
     def _key_columns(self, name: str) -> tuple[int, ...]:
@@ -105,7 +104,7 @@ class GrowingKeeper(Keeper):
         computes = any(isinstance(arg, Call) for arg in keys)
         body = (Atom(_ASKED + head.relation, keys), *rule.body)
         asked = Rule(Atom(f"of {head.relation}", head.args), body, rule.name, rule.origin)
-        return _Question(Task(self.store, asked, None if computes else 0, LivingRowWriter, sets=False), computes)
+        return _Question(Task(self.store, asked, None if computes else 0, Use(Action.ROWS), sets=False), computes)
 
     def tasks(self) -> Iterator[Task]:
         yield from self._outside
@@ -120,8 +119,8 @@ class GrowingKeeper(Keeper):
         for rule in self.rules:
             for relation in outside_relations(rule, self.relations):
                 entry = readers.setdefault(relation, Readers())
-                modes: dict[int, type[LivingWriter]] = {1: LivingRowWriter, -1: LivingRowWriter}
-                for event, sign, task, _ in versions(self.store, rule, relation, modes, filters=False):
+                uses = {1: Use(Action.ROWS), -1: Use(Action.ROWS)}
+                for event, sign, task, _ in versions(self.store, rule, relation, uses, filters=False):
                     task.sets = False
                     self._outside.append(task)
                     hear = self._gaining if sign > 0 else self._losing
