@@ -14,6 +14,7 @@ from everlog._version import __version__
 from everlog.api.changes import Changes
 from everlog.api.database import Database
 from everlog.api.live import LiveText, RuleError, with_functors
+from everlog.api.results import OrderedResult
 from everlog.api.rows import fact
 from everlog.core.engine.planning.costs import rule_costs
 from everlog.core.engine.planning.plan import make_plan
@@ -104,6 +105,8 @@ def query(service: Service, call: Call) -> dict[str, Any]:
     def found(database: Database) -> dict[str, Any]:
         result = database._queries.ask(body["query"], parameters_in(body.get("params")))
         relation = result._relation
+        if isinstance(result, OrderedResult):
+            return page_of(service, call, relation, result, len(result), body)
         if not body["ordered"]:
             return page_of(service, call, relation, result, None, body)
         runs = runs_of(result)
