@@ -121,6 +121,16 @@ class Ordering:
         """The estimated steps of the chosen order."""
         return self.final.cost
 
+    @property
+    def rows(self) -> float:
+        """The estimated matches of the whole body."""
+        return self.final.rows
+
+    def values_of(self, variable: Variable) -> float:
+        """About how many different values a variable has in the chosen order."""
+        source = self.final.sources.get(variable)
+        return self.final.rows if source is None else source[0].distinct((source[1],))
+
     # ── two ways to search ───────────────────────────────────────────────────────────────────
 
     def _exhaustive(self, start: _Prefix, left: list[int]) -> _Prefix:
@@ -212,9 +222,9 @@ class Ordering:
     def _joined(self, cost: float, rows: float, tried: float, prefix: _Prefix, position: int) -> _Prefix:
         literal = self.body[position]
         sources = dict(prefix.sources)
-        if isinstance(literal, Atom) and len(prefix.order) < len(self.joined) - 1:
+        if isinstance(literal, Atom):
             known = self._left(position)
-            if len(self.joined) <= EXHAUSTIVE:
+            if len(prefix.order) < len(self.joined) - 1 < EXHAUSTIVE:
                 for place, (other, mine, theirs) in self._drawn(prefix, literal).items():
                     met = other.meeting(theirs, known, mine)
                     known = known.meeting(mine, other, theirs)

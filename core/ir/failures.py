@@ -10,15 +10,23 @@ asks for its indexes then.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
-from everlog.core.codegen.writer import Compiled, Lookup
 from everlog.core.program import Failure, Literal, Row, Rule, Value, Variable
 from everlog.core.program.bodies import Binding, outcomes, sure_and_open, variables_of_literal
 from everlog.core.program.values import Failed, NoValue
 from everlog.core.storage.shape import Counted, Shape
 
-Write = Callable[[Sequence[Literal], Sequence[Variable], Sequence[Variable]], Compiled]
+Lookup: TypeAlias = Callable[[Any], object]
+
+
+class Bindable(Protocol):
+    """Compiled code, to be bound to its indexes."""
+
+    def bound_to(self, lookup: Lookup, /) -> Any: ...
+
+
+Write = Callable[[Sequence[Literal], Sequence[Variable], Sequence[Variable]], Bindable]
 
 
 class FailurePoint:
@@ -33,7 +41,7 @@ class FailurePoint:
     ) -> None:
         self._rule, self._shape, self._bound, self._write = rule, shape, bound, write
         self._sure, self._open = sure_and_open(body, {variable.name for variable in bound})
-        self._code: dict[tuple[int, tuple[str, ...]], tuple[list[str], Compiled]] = {}
+        self._code: dict[tuple[int, tuple[str, ...]], tuple[list[str], Bindable]] = {}
 
     def __call__(self, lookup: Lookup, new: Counted, error: NoValue, *values: Value) -> None:
         """Tell what the failure means for the rule: an error, or a value of its head."""

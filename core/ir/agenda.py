@@ -1,4 +1,4 @@
-"""What is left of a rule body while its code is being written.
+"""What is left of a rule body while it is being lowered.
 
 Atoms and ranges come in the planned order (`core.codegen.join_order`).  Tests come as soon as their
 variables have values: a test is looked at again only when one of its variables has just been bound,
@@ -7,29 +7,29 @@ for to look at all of them each time would cost the square of the body.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.core.codegen.code_lines import Values
+from everlog.core.ir.set_operations import Local
 from everlog.core.program import Atom, Literal, Range, Variable, bodies
 
 
 @frozen
-class Member:
-    """`variable ∈ values`: about `size` values of a bound key, not yet looped over."""
+class Offer:
+    """`variable ∈ values`: about `size` values of a bound key, not looped over yet."""
 
     variable: Variable
-    values: Values
+    values: Local
     size: float
 
 
-Item: TypeAlias = Literal | Member
+Item: TypeAlias = Literal | Offer
 
 
 class Agenda:
-    """The literals of a body that are not written yet.
+    """The literals of a body that are not lowered yet.
 
     Invariant: `open` has exactly those; `_waiting` leads from each variable to the literals that
     have it.
@@ -40,7 +40,6 @@ class Agenda:
         self.set_variable = set_variable
         self._variables: list[frozenset[Variable]] = []
         self._waiting: dict[Variable, list[int]] = {}
-        self._uses: dict[Variable, int] = {}
         self._risky: list[bool] = []
         self._seen: set[Variable] = set()
         self._fresh: list[int] = []
@@ -53,10 +52,9 @@ class Agenda:
         position = len(self._variables)
         self.open[position] = item
         self._variables.append(frozenset(variables_of_literal(item)))
-        self._risky.append(not isinstance(item, Member) and bodies.may_fail(item))
+        self._risky.append(not isinstance(item, Offer) and bodies.may_fail(item))
         for variable in self._variables[position]:
             self._waiting.setdefault(variable, []).append(position)
-            self._uses[variable] = self._uses.get(variable, 0) + 1
         self._fresh.append(position)
         self._atoms += isinstance(item, _JOINED)
 
@@ -64,22 +62,10 @@ class Agenda:
         """Take atoms and ranges in this order."""
         self._order = list(order)[::-1]
 
-    def members(self) -> list[Member]:
-        return [x for x in self.open.values() if isinstance(x, Member)]
-
-    def smallest_member(self) -> int | None:
-        """The open member with the fewest values."""
-        members = [(x.size, position) for position, x in self.open.items() if isinstance(x, Member)]
+    def smallest_offer(self) -> int | None:
+        """The open offer with the fewest values."""
+        members = [(x.size, position) for position, x in self.open.items() if isinstance(x, Offer)]
         return min(members)[1] if members else None
-
-    def uses(self, variable: Variable) -> int:
-        """In how many open literals a variable stands."""
-        return self._uses.get(variable, 0)
-
-    @property
-    def needed(self) -> Set[Variable]:
-        """The variables that some open literal still has."""
-        return self._uses.keys()
 
     def positions(self, variable: Variable) -> list[int]:
         """The open literals that have the variable."""
@@ -88,13 +74,9 @@ class Agenda:
     def done(self, position: int) -> Item:
         literal = self.open.pop(position)
         self._atoms -= isinstance(literal, _JOINED)
-        for variable in self._variables[position]:
-            self._uses[variable] -= 1
-            if not self._uses[variable]:
-                del self._uses[variable]
         return literal
 
-    def touched(self, bound: dict[Variable, str]) -> list[int]:
+    def touched(self, bound: dict[Variable, None]) -> list[int]:
         """The open literals with a variable that was bound since the last call, in order.
 
         What may fail (a division) comes after what cannot, so that `x != 0` guards `10 / x`.
@@ -117,15 +99,15 @@ class Agenda:
         )
 
     def planned(self) -> int | None:
-        """The atom or range that comes next in the planned order; None if all are written."""
+        """The atom or range that comes next in the planned order; None if all are lowered."""
         while self._order and self._order[-1] not in self.open:
             self._order.pop()
         return self._order[-1] if self._order else None
 
 
-_JOINED = (Atom, Range, Member)
+_JOINED = (Atom, Range, Offer)
 
 
 def variables_of_literal(literal: Item) -> list[Variable]:
     """The variables that a literal shares with its body (those inside an aggregate stay inside)."""
-    return [literal.variable] if isinstance(literal, Member) else bodies.variables_of_literal(literal)
+    return [literal.variable] if isinstance(literal, Offer) else bodies.variables_of_literal(literal)
