@@ -280,13 +280,15 @@ def _system_json(described: Described, unit: PlannedUnit, refusal: str) -> dict[
     }
 
 
-def explain_delta_code(program: Program, asked: Asked | None = None, only: str | None = None) -> str:
-    """The Python of every version of the rules that small steps may run.
+def explain_delta_code(
+    program: Program, asked: Asked | None = None, only: str | None = None, ir: bool = False
+) -> str:
+    """The Python of every version of the rules that small steps may run; their plans with `ir`.
 
     `only` names one relation or rule.
     """
     network = Network(make_plan(program, asked), program.relations)
     parts: dict[str, None] = {}
     for keeper in network.keepers:
-        parts.update(dict.fromkeys(keeper.told_code(only)))
+        parts.update(dict.fromkeys(keeper.told_code(only, ir)))
     return "\n\n".join(parts)

@@ -14,6 +14,7 @@
 | `listed_plans` | plans and machines as text, for `explain --ir` |
 | `value_columns` | which column of a binary relation is its value column |
 | `flow`, `ordered` | recursion that needs no rounds, or visits each key once |
+| `growing_rounds` | rounds over running totals and joined values |
 | `best_first` | maps to a least or greatest value, settled in the order of values |
 | `choice_domains`, `subsume`, `counters` | what `choice-domain`, `<=` and `autoinc()` mean |
 """

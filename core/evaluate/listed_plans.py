@@ -10,10 +10,12 @@ from attrs import evolve
 from everlog.core.evaluate.grouped_bodies import Grouping, guessed
 from everlog.core.evaluate.machines import machines
 from everlog.core.evaluate.native_rounds import grouped, planned
+from everlog.core.evaluate.seminaive import without_facts
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.ir.listing import listing
+from everlog.core.ir.set_listing import set_listing
 from everlog.core.native.coverage import uncovered
-from everlog.core.program import Program, Rule
+from everlog.core.program import Program, Rule, draws_numbers
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.storage.table_statistics import SAMPLE, Guess, Statistics
 
@@ -24,6 +26,7 @@ def explain_ir(program: Program, only: str | None = None) -> str:
     The order of joins is that for the facts in the program's text.
     """
     known = partial(_known, program)
+    in_python = without_facts(program)
     parts = []
     for unit, why_python in machines(program, shapes_of(program, units(program))):
         rules = [rule for rule in unit.rules if only in (None, rule.name, rule.head.relation)]
@@ -32,7 +35,10 @@ def explain_ir(program: Program, only: str | None = None) -> str:
         machine = f"Python: {why_python}" if why_python else "the compiled machine"
         parts.append(f"{', '.join(unit.relations)}: evaluated by {machine}")
         for rule in rules:
-            if not uncovered(rule):
+            if why_python:
+                if not draws_numbers(rule):
+                    parts += [set_listing(compiled.plan) for compiled in in_python.versions(rule, unit)]
+            elif not uncovered(rule):
                 parts += _plans(program, unit, rule, known)
     return "\n\n".join(parts)
 

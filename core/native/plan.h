@@ -61,6 +61,7 @@ typedef struct {
     uint64_t first;       /* SCAN, PROBE, RANGE: the first row */
     uint64_t tried;       /* the same: the rows of loops that have ended; see `op_tried` */
     uint64_t entered;     /* of an operation that reads a relation or collects: how often it began */
+    uint32_t mask, bound; /* of a living relation: the states and moments of rows that it sees */
 } Op;
 
 typedef struct Plan Plan;
@@ -92,5 +93,8 @@ int op_reserve(Op *op, uint32_t from_count, uint32_t to_count);
 
 /* Derive everything once; DONE or a failure. */
 int plan_run(Plan *plan);
+
+/* An operation that reads no relation: 1 to go on, 0 if a test failed, or a failure. */
+int plan_apply(Plan *plan, int at);
 
 #endif

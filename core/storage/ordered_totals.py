@@ -225,7 +225,7 @@ class OrderedGroup:
             if state is None:
                 state = states[place] = [0, 0]
             state[0] += sign * number
-            state[1] += sign * number * self._amount(target)
+            state[1] += sign * number * self.amount(target)
             if not state[0]:
                 del states[place]
         return {place for place in changed if place in before or place in states}
@@ -244,7 +244,8 @@ class OrderedGroup:
         if not state:
             del self.states[place]
 
-    def _amount(self, target: Any) -> int:
+    def amount(self, target: Any) -> int:
+        """What a target adds to a total."""
         if self.op == "count":
             return 1
         if self.op == "mean" or self.kind is Kind.FLOAT:

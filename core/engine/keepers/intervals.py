@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 from sortedcontainers import SortedList
 
-from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.keepers.groups import GroupValues
 from everlog.core.engine.keepers.keeper import Keeper, outside_relations, versions
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
+from everlog.core.ir.uses import Action, Use
 from everlog.core.program import Row, Value
 from everlog.core.program.ordered_groups import interval_of
 from everlog.core.storage.ordered_totals import OrderedGroup
@@ -79,7 +79,7 @@ class OrderedKeeper(Keeper):
         outer = [v.name for v in self._outer()]
         self._group_of = _picked([outer.index(v.name) for v in self.form.group])
         self._outside_of = _picked([outer.index(v.name) for v in self.form.outside])
-        self._whole = Task(store, entries, None, CountWriter)
+        self._whole = Task(store, entries, None, Use(Action.COUNT))
         self._versions: list[Task] = []
         self._after = self.form.lower is not None and self.form.lower.strict
         self._before = self.form.upper is not None and self.form.upper.strict
@@ -100,8 +100,8 @@ class OrderedKeeper(Keeper):
     def listen(self, readers: dict[str, Readers]) -> None:
         self._versions.clear()
         for relation in outside_relations(self.ordered.entries, self.relations):
-            modes: Any = {1: CountWriter, -1: CountWriter}
-            for event, sign, task, filtered in versions(self.store, self.ordered.entries, relation, modes):
+            uses = {1: Use(Action.COUNT), -1: Use(Action.COUNT)}
+            for event, sign, task, filtered in versions(self.store, self.ordered.entries, relation, uses):
                 self._versions.append(task)
                 entry = readers.setdefault(relation, Readers())
                 entry.filtered |= filtered

@@ -18,20 +18,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from random import Random
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from attrs import evolve
 
 from everlog.core.classify.query import query_of
-from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.keepers.keeper import versions
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.engine.stepping.work import ROW as DELTA_ROW
 from everlog.core.engine.stepping.work import Counter as Work
-from everlog.core.engine.stepping.work import Enough, TrialWriter
+from everlog.core.engine.stepping.work import Enough, counted_use
+from everlog.core.ir.uses import Action, Use
 from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.leapfrog import Bound
 from everlog.core.joins.strategy_choice import (
@@ -88,7 +87,7 @@ class JoinedRule:
             self._joined = shape_of(len(kept))
             store.shapes[self._name] = self._joined
             joined = Atom(self._name, tuple(map(Variable, kept)))
-            self.rest = Task(store, evolve(run, body=(joined, *above_the_join(rule))), 0, CountWriter)
+            self.rest = Task(store, evolve(run, body=(joined, *above_the_join(rule))), 0, Use(Action.COUNT))
         self.asked = Asked(query, kept, bounds_of(rule), counting=True, enumerated=False, summed=summed)
         self.matches = self.losses = 0
         self.rows_of: dict[str, int] = dict.fromkeys(self.copies, 0)
@@ -203,9 +202,9 @@ class JoinedRule:
     def try_delta(self, estimate: float) -> None:
         """From now on, try the delta rules beside the view; so far they did this much for a row."""
         self._estimate = estimate
-        mode: Any = partial(TrialWriter, work=self._tried)
+        use = counted_use(self._tried, row_by_row=True)
         for relation in self.copies:
-            for event, sign, task, _ in versions(self.store, self.rule, relation, {1: mode, -1: mode}):
+            for event, sign, task, _ in versions(self.store, self.rule, relation, {1: use, -1: use}):
                 task.sets = False  # as single updates run them: see core.engine.fused
                 if (event == "insert") == (sign > 0):
                     self._trials.setdefault((relation, event), []).append(task)

@@ -14,10 +14,12 @@ from everlog.core.engine.keepers.best import BestKeeper
 from everlog.core.engine.keepers.counted import CountKeeper
 from everlog.core.engine.keepers.flow.flowing import FlowKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper
+from everlog.core.engine.keepers.growing import GrowingKeeper
 from everlog.core.engine.keepers.intervals import OrderedKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.merging import ClassKeeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper
+from everlog.core.engine.keepers.recursive.ranked import RankedKeeper
 from everlog.core.engine.keepers.recursive.witnessed import RecursiveKeeper
 from everlog.core.engine.planning import plan
 from everlog.core.engine.planning.plan import PlannedUnit
@@ -29,8 +31,10 @@ KEEPERS: dict[str, type[Keeper]] = {
     plan.GROUPS: GroupKeeper,
     plan.ORDERED: OrderedKeeper,
     plan.BEST: BestKeeper,
+    plan.GROWING: GrowingKeeper,
     plan.FLOW: FlowKeeper,
     plan.CLASSES: ClassKeeper,
+    plan.RANKED: RankedKeeper,
     plan.WITNESS: RecursiveKeeper,
     plan.RECOMPUTE: RecomputeKeeper,
 }

@@ -40,6 +40,7 @@ from everlog.core.engine.planning.plan import (
     BEST,
     CLASSES,
     FLOW,
+    GROWING,
     ORDERED,
     RECOMPUTE,
     Plan,
@@ -79,6 +80,7 @@ FLOWING = "follows the facts that change, and the cycles that a step opens or cl
 _RECURSIVE = {
     FLOW: FLOWING,
     BEST: BEST_FIRST,
+    GROWING: "follows the facts that change; what depended on a loss is derived again",
     CLASSES: "follows the classes that it merges or splits",
     RECOMPUTE: "computes the relation again",
 }

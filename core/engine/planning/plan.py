@@ -15,6 +15,7 @@ from everlog.core import program as p
 from everlog.core.classify.query import query_of
 from everlog.core.engine.planning.flow_rules import Flow, NoFlow, classes_of, flow_of
 from everlog.core.engine.planning.normal import Group, NeedsItself, Normaliser
+from everlog.core.engine.planning.ranked_rules import why_not_ranked
 from everlog.core.engine.planning.systems import Fit, systems, with_auxiliaries
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.joins.join_strategies import AUTO, DELTA, JOINS
@@ -29,12 +30,14 @@ from everlog.core.joins.strategy_choice import (
 from everlog.core.program import Program
 from everlog.core.program.best_values import best_map, only_maps
 from everlog.core.program.dependencies import Unit, units
+from everlog.core.program.growing import GrowingUnit, as_joined_maps, growing_unit
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, shape_of
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
-FLOW, BEST, CLASSES, ORDERED = "flow", "best", "classes", "ordered"
-RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
+FLOW, BEST, CLASSES = "flow", "best", "classes"
+ORDERED, GROWING, RANKED = "ordered", "growing", "ranked"
+RECURSIVE = (FLOW, RANKED, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # with a view at once
 _SYSTEMS = "and the systems of `everlog ies list`"
@@ -55,6 +58,7 @@ class PlannedUnit:
     group: Group | None = None
     joins: Mapping[str, JoinChoice] = field(factory=dict)  # of the rules of a counted unit
     fit: Fit | None = field(default=None, eq=False)  # of a unit that a system keeps
+    growing: GrowingUnit | None = None
 
     @property
     def name(self) -> str:
@@ -112,18 +116,27 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
     normaliser = Normaliser(program)
     chosen: dict[str, tuple[str, str]] = {}
     fits: dict[str, Fit] = {}
+    growing: dict[str, tuple[GrowingUnit, str]] = {}
     value_columns: dict[str, int] = {}  # of relations through which sets flow: the carried column
     rules: list[p.Rule] = []
     for unit in units(program):
         strategy, why, own, fit = _planned(program, unit, normaliser, wishes)
+        if strategy == RANKED:
+            shared = {name for name, (kept, _) in chosen.items() if kept in (FLOW, CLASSES)}
+            reason = why_not_ranked(program, own, shared)
+            if reason:
+                strategy, why = WITNESS, f"{why}; {reason}"
         if isinstance(fit, Flow):
             normaliser.relations.update(fit.relations)
             normaliser.rules += fit.added
             value_columns[unit.relations[0]], own = fit.value, list(fit.rules)
-        elif fit is not None:
+        elif isinstance(fit, Fit):
             fits.update(dict.fromkeys(unit.relations, fit))
         rules += own
         chosen.update(dict.fromkeys(unit.relations, (strategy, why)))
+        if isinstance(fit, GrowingUnit):
+            growing |= dict.fromkeys((*unit.relations, *fit.relations), (fit, why))
+            rules += fit.links
     for name in normaliser.relations:
         if name in normaliser.groups:
             group = normaliser.groups[name]
@@ -132,12 +145,13 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
             chosen[name] = COUNTS, "auxiliary, not recursive"
     normal = evolve(
         program,
-        relations={**program.relations, **normaliser.relations},
+        relations={**program.relations, **normaliser.relations, **_added(growing)},
         rules=(*rules, *normaliser.rules),
         facts={},
     )
+    chosen |= {name: (GROWING, why) for name, (_, why) in growing.items()}
     ordered = units(normal)
-    growing = growing_relations(normal)
+    insert_only = growing_relations(normal)
     planned = []
     for unit in ordered:
         strategy, why = chosen[unit.relations[0]]
@@ -145,12 +159,18 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
         joins = {}
         if strategy in (COUNTS, GROUPS):
             wants = {rule.name: wanted_of(rule, kept) for rule in unit.rules}
-            joins = {rule.name: wishes.join(rule, normal, growing, wants[rule.name]) for rule in unit.rules}
-        planned.append(PlannedUnit(unit, strategy, why, kept, joins, fit))
+            joins = {rule.name: wishes.join(rule, normal, insert_only, wants[rule.name]) for rule in unit.rules}
+        grown = growing[unit.relations[0]][0] if unit.relations[0] in growing else None
+        planned.append(PlannedUnit(unit, strategy, why, kept, joins, fit, grown))
     shapes = dict(shapes_of(normal, ordered))
     shapes.update({name: shape_of(normaliser.relations[name].arity, 1) for name in normaliser.groups})
     shapes.update({name: PairShape(value) for name, value in value_columns.items()})
     return Plan(normal, tuple(planned), shapes, {rule.name: rule for rule in program.rules}), wishes.refused
+
+
+def _added(growing: Mapping[str, tuple[GrowingUnit, str]]) -> dict[str, p.Relation]:
+    """The relations of running totals and their contributions."""
+    return {name: relation for unit, _ in growing.values() for name, relation in unit.relations.items()}
 
 
 class Wishes:
@@ -294,8 +314,11 @@ def _named(program: Program) -> Program:
 
 def _planned(
     program: Program, unit: Unit, normaliser: Normaliser, wishes: Wishes
-) -> tuple[str, str, list[p.Rule], Fit | Flow | None]:
+) -> tuple[str, str, list[p.Rule], Fit | Flow | GrowingUnit | None]:
     special = special_reason(program, unit)
+    grown = growing_unit(program, unit)
+    if grown is not None:
+        return _grown(unit, grown, special, normaliser, wishes)
     if not unit.rules and not special:
         wishes.nothing_to_keep(unit)
         return GIVEN, "no rule derives it", [], None
@@ -314,6 +337,9 @@ def _planned(
     best = ""
     if unit.subsumptions and asked != RECOMPUTE:
         best, special = _best_of(program, unit, special)
+        maps = None if best else as_joined_maps(program, unit)
+        if maps is not None:
+            return _grown(unit, maps, "", normaliser, wishes)
     if special:
         return RECOMPUTE, special, list(unit.rules), None
     before = dict(normaliser.relations), list(normaliser.rules), dict(normaliser.groups)
@@ -336,9 +362,25 @@ def _planned(
             flow = flow_of(program, unit, rules)
         except NoFlow as reason:
             wishes.no_flow(unit, str(reason))
-            return WITNESS, "recursive", rules, None
+            return RANKED, "recursive", rules, None
         return FLOW, f"recursive, column {flow.value + 1} is carried along", rules, flow
     return asked, "recursive, asked for", rules, None
+
+
+def _grown(
+    unit: Unit, grown: GrowingUnit, special: str, normaliser: Normaliser, wishes: Wishes
+) -> tuple[str, str, list[p.Rule], GrowingUnit | None]:
+    """A unit with running totals or joined values: kept as such, unless something forbids it."""
+    if special or wishes.unit(unit) == RECOMPUTE:
+        return RECOMPUTE, special or "asked for", list(unit.rules), None
+    own = frozenset((*unit.relations, *grown.relations))
+    before = dict(normaliser.relations), list(normaliser.rules), dict(normaliser.groups)
+    try:
+        rules = [normaliser.rule(_without_wildcards(rule, own), own) for rule in grown.rules]
+    except NeedsItself as reason:
+        normaliser.relations, normaliser.rules, normaliser.groups = before
+        return RECOMPUTE, str(reason), list(unit.rules), None
+    return GROWING, grown.why, rules, evolve(grown, rules=tuple(rules))
 
 
 def _best_of(program: Program, unit: Unit, special: str) -> tuple[str, str]:
