@@ -20,6 +20,7 @@ from everlog.core.evaluate.grouped_bodies import Bindings, Grouping
 from everlog.core.evaluate.native_task import NativeTask
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.run_relations import Relations, statistics_of_words
+from everlog.core.evaluate.shown_plans import plan_of_task
 from everlog.core.ir.lowering import lower
 from everlog.core.ir.operations import Plan
 from everlog.core.native.words import empty_words
@@ -123,6 +124,9 @@ class NativeRounds(Rounds):
         if delta and any(places for _, places in rules):
             tasks = [self._task(rule, place) for rule, places in rules for place in places]
             self.run_until_settled(tasks, delta)
+        if self.profile is not None:
+            for task in self.tasks:
+                self.profile.rules[task.owner].plans.append(plan_of_task(task))
 
     def _task(self, rule: Rule, delta: int | None) -> RoundTask:
         out = self._out(rule)
@@ -130,10 +134,10 @@ class NativeRounds(Rounds):
             return _Numbered(rule, lambda: out.fill(self._numbered(rule)))
         rewritten, new = grouped(self.program, self.unit, rule, self._known, self.grouping)
         for bindings in new:
-            self._bind(bindings)
+            self._bind(bindings, rule.name)
         atom = None if delta is None else rule.body[delta]
         source = atom.relation if isinstance(atom, Atom) else None
-        task = NativeTask(rewritten, delta, source, partial(self._assembled, out), self._sizes)
+        task = NativeTask(rewritten, delta, source, partial(self._assembled, out), self._sizes, rule.name)
         self.tasks.append(task)
         return task
 
@@ -149,11 +153,11 @@ class NativeRounds(Rounds):
         words = {name: self._words(name) for name in names}
         return assemble(plan, words, self.program.functors, self.relations.symbols, self.guard.look, out)
 
-    def _bind(self, bindings: Bindings) -> None:
-        """Compute the bindings of the body of an aggregate."""
+    def _bind(self, bindings: Bindings, owner: str) -> None:
+        """Compute the bindings of the body of an aggregate of the rule `owner`."""
         out = empty_words(bindings.relation, self.relations.symbols)
         self.bindings[bindings.relation.name] = out
-        task = NativeTask(bindings.rule, None, None, partial(self._assembled, out), dict)
+        task = NativeTask(bindings.rule, None, None, partial(self._assembled, out), dict, owner)
         task(None, ())
         self.tasks.append(task)
         out.advance()

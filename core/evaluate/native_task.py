@@ -33,19 +33,25 @@ Sizes = Callable[[], Mapping[str, int]]
 class NativeTask:
     """One version of a rule: reads Δ of `source` (None: of nothing).
 
-    `sizes` has the facts of the relations that grow while the unit runs.
+    `sizes` has the facts of the relations that grow while the unit runs; `owner` is the name of the
+    rule that a user knows.
     """
 
     def __init__(
-        self, rule: Rule, delta: int | None, source: str | None, assemble: Assemble, sizes: Sizes
+        self,
+        rule: Rule,
+        delta: int | None,
+        source: str | None,
+        assemble: Assemble,
+        sizes: Sizes,
+        owner: str = "",
     ) -> None:
-        self.rule, self.delta, self.source = rule, delta, source
+        self.rule, self.delta, self.source, self.owner = rule, delta, source, owner
         self._assemble, self._sizes = assemble, sizes
         joined = sum(isinstance(literal, Atom | Range) for literal in rule.body) - (delta is not None)
         self.has_choice = joined > 1 or any(isinstance(literal, Aggregate) for literal in rule.body)
         self.observed: Observed = {}
         self.replanned = 0
-        self.counted: list[tuple[int, int, int]] = []  # of earlier plans
         self._plan()
 
     def _plan(self) -> None:
