@@ -15,6 +15,8 @@
 #include "fold.h"
 #include "relation.h"
 
+#define CHECK_EVERY 16384 /* rows between two looks at signals and limits */
+
 enum Version { ALL, OLD, DELTA };
 
 enum Code {
@@ -61,6 +63,7 @@ typedef struct {
 } Op;
 
 typedef struct Plan Plan;
+typedef struct Stage Stage;
 /* 1 or 0: the answer of a test; STOPPED: an exception was raised; UNDEFINED: there is no value. */
 typedef int (*Call)(void *context, int op, int64_t *registers);
 typedef int (*Check)(void *context);
@@ -71,6 +74,9 @@ struct Plan {
     int count;
     int64_t *registers;
     uint32_t register_count;
+    Stage **stages;       /* of the loops, in a plan that runs in blocks: see block.c */
+    int64_t *keys;        /* room for the keys of a block */
+    int countdown;        /* rows until the next look at signals and limits */
     uint64_t derivations; /* how often a fact was derived, new or known */
     Call call;
     Check check;
@@ -85,5 +91,11 @@ int op_reserve(Op *op, uint32_t from_count, uint32_t to_count);
 
 /* Derive everything once; DONE or a failure. */
 int plan_run(Plan *plan);
+
+/* Whether a plan can run in blocks: every loop hands over BLOCK rows at a time to what follows, so that
+ * look-ups wait for memory together.  Then: derive everything from rows [row, end) of its first loop. */
+int plan_has_blocks(const Plan *plan);
+int plan_run_blocks(Plan *plan, uint64_t row, uint64_t end);
+void plan_free_stages(Plan *plan);
 
 #endif
