@@ -8,6 +8,7 @@ so that no rule reads it before the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import define
@@ -75,12 +76,13 @@ class NativeRounds(Rounds):
         counting: Counting,
         guard: Guard,
         progress: Progress | None,
+        jobs: int = 1,
     ) -> None:
         invents = any(p.invents(rule) for rule in unit.rules)
         limited = any(name in program.limits for name in unit.relations)
         super().__init__(", ".join(unit.relations), relations.shapes, guard, invents and not limited)
         self.program, self.unit, self.relations, self.progress = program, unit, relations, progress
-        self.counting = counting
+        self.counting, self.jobs = counting, jobs
         self.own = {name: relations.native(name) for name in unit.relations}
         self.candidates: dict[int, machine.Relation] = {}  # rule → what it has derived in this round
 
@@ -103,7 +105,7 @@ class NativeRounds(Rounds):
         words = {name: self.relations.native(name) for name in names}
         made = assemble(plan, words, self.program.functors, self.relations.symbols, self.guard.look, out)
         atom = None if delta is None else rule.body[delta]
-        return _Task(rule, atom.relation if isinstance(atom, Atom) else None, made.run)
+        return _Task(rule, atom.relation if isinstance(atom, Atom) else None, partial(made.run, self.jobs))
 
     def _out(self, rule: Rule) -> machine.Relation:
         """The relation that a rule adds to."""

@@ -82,11 +82,12 @@ def evaluate(
     inputs: Mapping[str, Iterable[Row]] | None = None,
     progress: Progress | None = None,
     limits: Limits | None = None,
+    jobs: int = 1,
 ) -> Evaluation:
     """Every relation of a program, from its own facts and `inputs`.
 
     `progress` gets each round: the unit's relations, the round, the number of new facts.  Exceeding
-    `limits` raises `LimitExceeded`.
+    `limits` raises `LimitExceeded`.  The compiled machine uses as many threads as `jobs` says.
 
     >>> from everlog.dsl.check import compile_text
     >>> program = compile_text('''
@@ -100,11 +101,11 @@ def evaluate(
     with collector_paused(), Guard(limits or Limits()) as guard:
         order = list(machines(program, shapes_of(program, units(program))))
         try:
-            return _evaluated(program, base, order, guard, progress)
+            return _evaluated(program, base, order, guard, progress, jobs)
         except NotAWord:  # values of other types than the columns': sets hold anything
             guard.facts = 0
             order = [(unit, "a value is not of its column's type") for unit, _ in order]
-            return _evaluated(program, base, order, guard, progress)
+            return _evaluated(program, base, order, guard, progress, jobs)
 
 
 def _base_facts(program: Program, inputs: Mapping[str, Iterable[Row]]) -> dict[str, Iterable[Row]]:
@@ -122,6 +123,7 @@ def _evaluated(
     order: Iterable[tuple[Unit, str]],
     guard: Guard,
     progress: Progress | None,
+    jobs: int,
 ) -> Evaluation:
     context = _started(program, guard, progress)
     context.shares = True
@@ -130,16 +132,17 @@ def _evaluated(
     for unit, why_python in order:
         if not (unit.rules or unit.recursive or unit.subsumptions):
             continue
-        if why_python or not _run_natively(context, unit, relations):
+        if why_python or not _run_natively(context, unit, relations, jobs):
             UnitRun(context, unit).run()
     return Evaluation(program, relations)
 
 
-def _run_natively(context: Context, unit: Unit, relations: Relations) -> bool:
+def _run_natively(context: Context, unit: Unit, relations: Relations, jobs: int) -> bool:
     """Run a unit on the compiled machine; False if a functor has no value, for Python to judge."""
     facts, number = context.guard.facts, context.counting.next
     try:
-        NativeRounds(context.program, unit, relations, context.counting, context.guard, context.progress).run()
+        guard, progress = context.guard, context.progress
+        NativeRounds(context.program, unit, relations, context.counting, guard, progress, jobs).run()
     except Undefined:
         context.guard.facts = facts
         context.counting.restart(number)

@@ -178,10 +178,18 @@ static int scan(Plan *plan, int at, const int64_t *in, uint64_t row, uint64_t en
 
 static int add(Plan *plan, const Op *op, int64_t **rows, uint32_t count) {
     plan->derivations += count;
+    if (plan->out) {
+        uint32_t found[BLOCK], kept = 0;
+        gather_many(plan, op, rows, count);
+        relation_find_many(op->relation, plan->keys, count, found);
+        for (uint32_t k = 0; k < count; k++)
+            if (found[k] == NO_ROW) rows[kept++] = rows[k];
+        count = kept;
+    }
     for (uint32_t k = 0; k < count; k++) {
         int64_t *row = plan->batch.rows + (size_t)plan->batch.count * op->from_count;
         for (uint32_t i = 0; i < op->from_count; i++) row[i] = rows[k][op->from[i]];
-        int status = batch_put(&plan->batch, op->relation);
+        int status = batch_put(&plan->batch, plan->out ? plan->out : op->relation);
         if (status < 0) return status;
     }
     return DONE;

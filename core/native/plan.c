@@ -24,14 +24,15 @@ Plan *plan_new(int ops, uint32_t registers) {
 
 void plan_free(Plan *plan) {
     if (!plan) return;
-    for (int i = 0; i < plan->count; i++) {
+    for (int i = 0; i < plan->count && !plan->shared; i++) {
         free(plan->ops[i].from);
         free(plan->ops[i].columns);
         free(plan->ops[i].to);
         free(plan->ops[i].words);
         if (plan->ops[i].code == FOLD) fold_free(plan->ops[i].fold);
     }
-    free(plan->ops);
+    if (plan->shared) relation_free(plan->out);
+    else free(plan->ops);
     free(plan->registers);
     free(plan->batch.rows);
     plan_free_stages(plan);
@@ -233,16 +234,54 @@ static int run(Plan *plan) {
     }
 }
 
-int plan_run(Plan *plan) {
+static int start(Plan *plan) {
     const Op *last = &plan->ops[plan->count - 1];
     if (!plan->batch.rows) plan->batch.rows = calloc((size_t)last->from_count * BATCH + 1, sizeof(int64_t));
-    if (!plan->batch.rows) return NO_MEMORY;
     plan->batch.count = 0;
+    return plan->batch.rows ? DONE : NO_MEMORY;
+}
+
+Plan *plan_clone(const Plan *plan) {
+    Plan *clone = calloc(1, sizeof *clone);
+    if (!clone) return NULL;
+    *clone = *plan;
+    clone->shared = plan;
+    clone->stages = NULL;
+    clone->keys = NULL;
+    clone->batch.rows = NULL;
+    clone->derivations = 0;
+    clone->registers = calloc((size_t)plan->register_count + 1, sizeof(int64_t));
+    clone->out = relation_new(plan->ops[plan->count - 1].relation->width);
+    if (clone->registers && clone->out && start(clone) == DONE) {
+        memcpy(clone->registers, plan->registers, plan->register_count * sizeof(int64_t));
+        return clone;
+    }
+    plan_free(clone);
+    return NULL;
+}
+
+int plan_flush(Plan *plan) { return batch_flush(&plan->batch, plan->out ? plan->out : plan->ops[plan->count - 1].relation); }
+
+int plan_gather(Plan *clone) {
+    const Relation *made = clone->out;
+    Relation *to = clone->ops[clone->count - 1].relation;
+    int status = DONE;
+    clone->batch.count = 0;
+    for (uint32_t row = 0; row < made->count && status >= 0; row++) {
+        int64_t *words = clone->batch.rows + (size_t)clone->batch.count * made->width;
+        for (uint32_t i = 0; i < made->width; i++) words[i] = relation_word(made, row, i);
+        status = batch_put(&clone->batch, to);
+    }
+    return status < 0 ? status : batch_flush(&clone->batch, to);
+}
+
+int plan_run(Plan *plan) {
+    if (start(plan) < 0) return NO_MEMORY;
     for (int i = 0; i < plan->count; i++)
         if (plan->ops[i].code == FOLD && fold_restart(plan->ops[i].fold) < 0) return NO_MEMORY;
     const Op *first = plan->ops;
     int status = plan_has_blocks(plan)
                      ? plan_run_blocks(plan, first->version == DELTA ? first->relation->lo : 0, limit_of(first))
                      : run(plan);
-    return status == DONE ? batch_flush(&plan->batch, last->relation) : status;
+    return status == DONE ? plan_flush(plan) : status;
 }

@@ -74,6 +74,8 @@ struct Plan {
     int count;
     int64_t *registers;
     uint32_t register_count;
+    const Plan *shared;   /* of a clone: the plan whose operations it runs */
+    Relation *out;        /* where new facts go; of a clone: to a relation of its own */
     Stage **stages;       /* of the loops, in a plan that runs in blocks: see block.c */
     int64_t *keys;        /* room for the keys of a block */
     int countdown;        /* rows until the next look at signals and limits */
@@ -97,5 +99,11 @@ int plan_run(Plan *plan);
 int plan_has_blocks(const Plan *plan);
 int plan_run_blocks(Plan *plan, uint64_t row, uint64_t end);
 void plan_free_stages(Plan *plan);
+
+/* A plan for another thread: it runs the same operations in blocks, and keeps what is new to itself.
+ * `plan_gather` moves that to the relation of the head, when no thread runs any more. */
+Plan *plan_clone(const Plan *plan);
+int plan_flush(Plan *plan);
+int plan_gather(Plan *clone);
 
 #endif

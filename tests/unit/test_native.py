@@ -289,6 +289,43 @@ def test_rows_are_sorted_as_python_sorts_them() -> None:
     assert list(found.sorted_rows()) == sorted(set(rows))
 
 
+# ── threads ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_threads_derive_what_one_derives() -> None:
+    """Joins, tests, functors in Python, recursion, on enough rows for all threads."""
+    program = compile_text(
+        ".decl e(x:number, y:number) .decl s(x:number, y:symbol) .decl p(x:number, y:number) .decl q(x:symbol)"
+        " s(x, cat(to_string(x % 50), to_string(y % 3))) :- e(x, y). q(y) :- s(x, y), !e(x, x), strlen(y) > 1."
+        " p(x, y) :- e(x, y), e(y, x). p(x, y) :- p(y, x). p(x, z) :- p(x, y), e(y, z), x < z, z < x + 40."
+    )
+    chance = random.Random(2)
+    facts = {"e": sorted({(chance.randrange(400), chance.randrange(400)) for _ in range(20_000)})}
+    one, two = seminaive.evaluate(program, facts), seminaive.evaluate(program, facts, jobs=3)
+    for name in program.relations:
+        assert one.relation(name) == two.relation(name)
+        two.relations.words[name].check()
+
+
+@pytest.mark.parametrize("limits", [Limits(seconds=0.3), None])
+def test_all_threads_end_at_a_limit_and_at_ctrl_c(limits: Limits | None) -> None:
+    before = threading.active_count()
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    if limits is None:
+        timer.start()
+    with pytest.raises(LimitExceeded if limits else KeyboardInterrupt):
+        seminaive.evaluate(ENDLESS, MANY, limits=limits, jobs=2)
+    if limits is None:
+        timer.join()
+    assert threading.active_count() == before
+
+
+def test_what_fails_on_a_thread_is_left_to_python() -> None:
+    program = compile_text(".decl n(x:number) .decl p(x:number) p(10 / x) :- n(x), n(y), x < y.")
+    with pytest.raises(EvaluationError, match="division by zero"):
+        seminaive.evaluate(program, MANY, jobs=2)
+
+
 # ── limits ───────────────────────────────────────────────────────────────────────────────────
 
 ENDLESS = compile_text(".decl n(x:number) .decl p(x:number) p(x) :- n(x), n(y), n(z), n(w), x + y + z + w < 0.")
