@@ -337,6 +337,34 @@ CASES = [
         toggle(R00),
     ),
     Case("triangle that is counted", "q(n) :- n = count : { r(a, b), s(b, c), t(a, c) }.", hubs(), toggle(R00)),
+    Case(
+        "triangle that is counted, with answers",
+        "q(n) :- n = count : { r(a, b), s(b, c), t(a, c) }.",
+        lambda size: {name: [(0, n) for n in range(size // 2)] for name in "st"},
+        toggle(R00),
+    ),
+    Case(
+        "triangle that is summed, per value",
+        "q(a, n) :- k(a), n = sum c : { r(a, b), s(b, c), t(a, c) }.",
+        lambda size: {"k": [(0,)], **{name: [(0, n) for n in range(size // 2)] for name in "st"}},
+        toggle(R00),
+    ),
+    Case(
+        "greatest value per hub",
+        "q(b, n) :- k(b), n = max x : { r(a, b), s(b, x) }.",
+        lambda size: {
+            "k": [(0,)],
+            "r": [(n, 0) for n in range(size // 2)],
+            "s": [(0, n) for n in range(size // 2)],
+        },
+        toggle(("r", (-1, 0))),
+    ),
+    Case(
+        "sum over one relation, per key that comes and goes",
+        "q(b, n) :- n = sum x : { k(b), s(b, x) }, k(b).",
+        lambda size: {"s": [(0, n) for n in range(size)]},
+        toggle(("k", (0,))),
+    ),
     Case("triangle, head hides two", "q(a) :- r(a, b), s(b, c), t(a, c).", hubs(), toggle(R00)),
     Case(
         "Loomis–Whitney 4",
@@ -525,7 +553,8 @@ def measured(case: Case, size: int, seconds: float) -> tuple[float, float, Fract
     rules = db.explanation()["rules"]
     printed = [rule["in_use"]["exponent"] for rule in rules]  # none of a recursive rule
     exponent = max((Fraction(text) for text in printed if text is not None), default=None)
-    now = {rule["in_use"]["strategy"] for rule in rules if rule["in_use"]["strategy"] not in ("flow", "delta")}
+    used = [use for rule in rules for use in (rule["in_use"], *rule["in_use"]["parts"])]
+    now = {use["strategy"] for use in used} - {"flow", "delta"}
     per = done + told
     return max(1.0, work / per), taken / per * 1e6, exponent, " ".join(sorted(now)) or "delta"
 

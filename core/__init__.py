@@ -7,8 +7,8 @@ A room imports only rooms above it in this table; `tests/test_architecture.py` s
 | `program/` | the checked program, values, functors, what a body means |
 | `runtime/` | limits, signals, memory |
 | `storage/` | tables, indexes, equivalences |
-| `codegen/` | rules as Python functions over indexes |
-| `ir/` | rules as loops over rows and indexes |
+| `codegen/` | the order of joins; terms as Python |
+| `ir/` | rules as plans: loops over rows, indexes and sets; plans as Python |
 | `native/` | the compiled machine that runs them, where it was built |
 | `evaluate/` | naive and semi-naive evaluation of whole programs |
 | `dbsp/` | signed changes: the delta rules of a rule |

@@ -342,7 +342,10 @@ class Override(Node):
 
 @define(hash=False)
 class Lattice(Node):
+    """`.lattice L<> { Bottom -> 0, Lub -> @lub(_, _) }`: a type whose values are joined."""
+
     name: str
+    operators: list[tuple[str, Term]] = field(factory=list)
 
 
 Statement: TypeAlias = (

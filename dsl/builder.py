@@ -281,7 +281,13 @@ class Builder(Transformer[Any, Any]):
         return ast.Pragma(c[1].value, c[2].value if len(c) > 2 else "", pos=c[0].pos, end=c[-1].end)
 
     def lattice(self, c: list[Any]) -> ast.Lattice:
-        return ast.Lattice(c[1].name, pos=c[0].pos, end=c[-1].end)
+        return ast.Lattice(c[1].name, c[5], pos=c[0].pos, end=c[-1].end)
+
+    def operators(self, c: list[Any]) -> list[tuple[str, ast.Term]]:
+        return c[::2]
+
+    def operator(self, c: list[Any]) -> tuple[str, ast.Term]:
+        return c[0].name, c[2]
 
     def strategy(self, c: list[Any]) -> ast.Strategy:
         return ast.Strategy(c[1].name, pos=c[1].pos, end=c[1].end)

@@ -335,13 +335,15 @@ class _Checker:
     def _relation(self, name: str, directives: Directives) -> core.Relation:
         signature = self.declared.relations[name]
         columns = tuple(
-            core.Column(a.name, k, a.type_name) for a, k in zip(signature.attributes, signature.kinds, strict=True)
+            core.Column(a.name, k, a.type_name.removesuffix("<>"))
+            for a, k in zip(signature.attributes, signature.kinds, strict=True)
         )
         position = {a.name: i for i, a in enumerate(signature.attributes)}
         choices = tuple(tuple(position[k.name] for k in c.keys) for c in signature.choices)
         insert_only = name in directives.insert_only
         eqrel = "eqrel" in signature.qualifiers
-        return core.Relation(name, columns, eqrel, choices, insert_only, signature.auxiliary_of)
+        lattices = signature.lattices
+        return core.Relation(name, columns, eqrel, choices, insert_only, signature.auxiliary_of, lattices)
 
 
 def _converted(values: list[int | str], kinds: list[Kind]) -> core.Row | None:

@@ -406,9 +406,9 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL091",
         "lattice",
-        "lattices are not part of this language",
-        "The usual purpose, keeping only the best fact of each group, is served by a subsumption or by an "
-        "aggregate.",
+        "a lattice is a type with a functor `Lub`, which joins two of its values",
+        "`.lattice L<> { Bottom -> 0, Lub -> @lub(_, _) }` gives the type `L` an order. A column `v:L<>` has one "
+        "value for each key: all that is derived, joined. Other operators are `Glb`, `Leq` and `Top`.",
     ),
     Entry(
         "DL092",
@@ -502,12 +502,13 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL132",
         "aggregate that is not monotone in a recursion",
-        "through recursion goes one `min` or `max`, whose value is used only in ways that keep what was derived "
-        "when it improves",
+        "a value that goes through recursion is used only in ways that keep what was derived when it improves or "
+        "grows",
         "A value may be passed on, added to (`+`), multiplied by what is known not to be negative, combined by "
-        "`min` and `max`, and compared in the direction in which it improves (`d <= 5` for a minimum). Then the "
-        "recursion has one least fixpoint, whatever the order in which facts are derived. Outside the recursion "
-        "the relation is used like any other.",
+        "`min` and `max`, and compared in the direction in which it improves (`d <= 5` for a minimum). A "
+        "sum or count whose addends are not negative may be compared so that a larger one passes, too (`s > 50`), "
+        "and a value of a lattice goes through functors. Then the recursion has one least fixpoint, whatever the "
+        "order in which facts are derived. Outside the recursion the relation is used like any other.",
     ),
 )
 

@@ -141,8 +141,9 @@ def _statement(statement: ast.Statement) -> str:
             return f".init {name} = {_component_type(component)}"
         case ast.Override(name=name):
             return f".override {name}"
-        case ast.Lattice(name=name):
-            return f".lattice {name}<> {{ Bottom -> nil }}"
+        case ast.Lattice(name=name, operators=operators):
+            listed = ", ".join(f"{operator} -> {_term(term)}" for operator, term in operators)
+            return f".lattice {name}<> {{ {listed} }}"
         case ast.RelationDecl() | ast.TypeDecl() | ast.FunctorDecl():
             return _declaration(statement)
         case ast.FactLine() | ast.Component():

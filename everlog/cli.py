@@ -35,6 +35,7 @@ COMMANDS: dict[str, str] = {
     "how": "find the least changes that make a fact come or go",
     "fmt": "format a program in the house style",
     "lsp": "run the language server, for editors",
+    "mcp": "offer a database or a service to agents, as tools of the Model Context Protocol",
     "explain": "show how a program will be run, and what an update can cost",
     "ies": "systems of auxiliary relations that maintain a recursive view: list, show, run, SQL",
     "programs": "the programs that ship with everlog: list, show, run, copy, make facts",

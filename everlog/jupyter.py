@@ -7,6 +7,7 @@
     ?- edge(x, y), y > 2.  queries are answered
 
     %datalog edge(1, x)    one line of any kind
+    .why path(1, 3)        commands: .why, .why-not, .what-if, .how, .explain, .graph, .live
 
 The database is the variable `db`, or the one that is named: `%%datalog other`.  It is created if it
 does not exist.  The results of a cell are displayed, the last one as the cell's value.
@@ -18,23 +19,25 @@ pastes such values into the text of a magic; this magic turns that off.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from everlog.api.changes import Changes
 from everlog.api.database import Database
 from everlog.api.lifecycle import NestedWrite
 from everlog.api.live import RuleError
 from everlog.api.parameters import given
-from everlog.api.results import Result
+from everlog.core.engine.explain import NotInProgram
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
+from everlog.core.proofs import NotDerived
 from everlog.dsl.diagnostics import DatalogError
 from everlog.dsl.query_text import parse_query
+from everlog.extras import MissingPackage
 from everlog.functors import FunctorError
 
-PROGRAM, STEP, QUERY = "program", "step", "query"
+PROGRAM, STEP, QUERY, COMMAND = "program", "step", "query", "command"
 _UPDATE = re.compile(r"\s*[+-]\s*[?A-Za-z_][\w?.]*\s*\(.*\)\s*\.?\s*")
+_COMMAND = re.compile(r"\.([a-z]+(?:[-_][a-z]+)?)\b(?:\s+(.*))?", re.DOTALL)
 _ASIDE = re.compile(r'"(?:[^"\\]|\\.)*"|//.*')  # strings and comments
 
 
@@ -51,7 +54,7 @@ def pieces(cell: str) -> Iterator[tuple[str, str]]:
     """
     before, together = "", list[str]()
     for kind, text in _statements(cell):
-        if together and (kind != before or kind == QUERY):
+        if together and (kind != before or kind in (QUERY, COMMAND)):
             yield before, "\n".join(together)
             together = []
         before = kind
@@ -67,7 +70,7 @@ def _statements(cell: str) -> Iterator[tuple[str, str]]:
         lines.append(line)
         text = "\n".join(_ASIDE.sub("", line) for line in lines).strip()
         ended = text.endswith((".", "?")) or bool(_UPDATE.fullmatch(text))
-        if text.startswith((".", "#")):  # declarations and directives have no final dot
+        if text.startswith((".", "#")):  # commands, declarations and directives have no final dot
             ended = text.count("(") <= text.count(")")
         if ended or text.endswith("}"):
             yield _kind(text), "\n".join(lines)
@@ -77,9 +80,41 @@ def _statements(cell: str) -> Iterator[tuple[str, str]]:
 
 
 def _kind(text: str) -> str:
+    if command_in(text) is not None:
+        return COMMAND
     if text.startswith("?-") or text.endswith("?"):
         return QUERY
     return STEP if _UPDATE.fullmatch(text) else PROGRAM
+
+
+def command_in(text: str) -> tuple[str, str] | None:
+    """The name and the argument of a command, if a line is one.
+
+    >>> command_in(".why path(1, 3)."), command_in(".graph"), command_in(".decl n(x:number)")
+    (('why', 'path(1, 3)'), ('graph', ''), None)
+    """
+    found = _COMMAND.fullmatch(text.strip())
+    if found is None or found[1].replace("_", "-") not in COMMANDS:
+        return None
+    return found[1].replace("_", "-"), (found[2] or "").strip().removesuffix(".")
+
+
+COMMANDS: dict[str, Callable[[Database, str], object]] = {
+    "why": lambda db, fact: db.why(fact),
+    "why-not": lambda db, fact: db.why_not(fact),
+    "what-if": lambda db, step: db.what_if(step),
+    "how": lambda db, goal: db.how(goal),
+    "explain": lambda db, name: Told(db.explain(name or None)),
+    "graph": lambda db, _: db.graph(),
+    "live": lambda db, name: db[name].live(),
+}
+
+
+class Told(str):
+    """A text that is shown as it is, with its lines."""
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class Magics:
@@ -92,6 +127,8 @@ class Magics:
         """Run `%datalog text` or `%%datalog [variable]`."""
         if cell is None:
             text = line.strip()
+            if command_in(text) is not None:
+                return self._run(self._database("db"), text)
             if not text.endswith((".", "?", ")")) or (text.endswith(")") and not text.startswith((".", "+", "-"))):
                 text += "?"  # a line without an end is a query
             return self._run(self._database("db"), text)
@@ -112,7 +149,7 @@ class Magics:
 
     def _run(self, database: Database, cell: str) -> object:
         """Run a cell up to its first error; the statements before that keep their effect."""
-        last: Result | Changes | None = None
+        last: object = None
         for kind, text in pieces(cell):
             if last is not None:
                 self._display(last)
@@ -121,11 +158,16 @@ class Magics:
                 if kind == QUERY:
                     query = parse_query(text)
                     last = database._queries.ask(query, given(self._variables(query.parameters)))
+                elif kind == COMMAND:
+                    name, argument = command_in(_ASIDE.sub(_kept, text)) or ("", "")
+                    last = COMMANDS[name](database, argument)
                 elif kind == STEP:
                     last = database.apply(text)
                 else:
                     last = database.add_rule(text) or None
-            except (DatalogError, FactError, RuleError, FunctorError, EvaluationError, NestedWrite) as error:
+            except NotDerived as error:
+                raise _usage_error(str(NotDerived(error.fact, ".why-not"))) from None
+            except _MISTAKES as error:
                 raise _usage_error(str(error)) from None
         return last
 
@@ -141,6 +183,23 @@ class Magics:
         from IPython.display import display
 
         display(thing)  # type: ignore[no-untyped-call]
+
+
+_MISTAKES = (
+    DatalogError,
+    FactError,
+    RuleError,
+    FunctorError,
+    EvaluationError,
+    NestedWrite,
+    NotInProgram,
+    MissingPackage,
+)
+
+
+def _kept(found: re.Match[str]) -> str:
+    """A string as it is; nothing of a comment."""
+    return "" if found[0].startswith("//") else found[0]
 
 
 def _usage_error(text: str) -> Exception:

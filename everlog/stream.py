@@ -8,8 +8,8 @@ Lines `.why fact` and `.why-not fact` are questions about the current state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TextIO, TypeAlias
 
@@ -29,7 +29,17 @@ NO_ANSWER = "(no answer)"
 Step: TypeAlias = list[tuple[int, str]]  # lines with their numbers
 
 
-def follow(database: Database, name: str, lines: Iterable[str], out: TextIO, err: TextIO) -> bool:
+Around: TypeAlias = Callable[[], AbstractContextManager[object]]  # what is done around each step
+
+
+def follow(
+    database: Database,
+    name: str,
+    lines: Iterable[str],
+    out: TextIO,
+    err: TextIO,
+    around: Around = nullcontext,
+) -> bool:
     """Apply the steps of a stream; print the changes of the relations of interest.
 
     A skipped step prints `(no change)`, and `err` gets the reason.  Returns whether every step was
@@ -42,7 +52,7 @@ def follow(database: Database, name: str, lines: Iterable[str], out: TextIO, err
         if is_question(step[0][1]):
             answer = _answered(database, name, step[0], mistakes)
         else:
-            answer = _applied(database, name, step, shown, mistakes)
+            answer = _applied(database, name, step, shown, mistakes, around)
         for mistake in mistakes:
             print(f"error: {mistake}", file=err, flush=True)
         all_well = all_well and not mistakes
@@ -51,7 +61,9 @@ def follow(database: Database, name: str, lines: Iterable[str], out: TextIO, err
     return all_well
 
 
-def _applied(database: Database, name: str, step: Step, shown: set[str], mistakes: list[str]) -> str:
+def _applied(
+    database: Database, name: str, step: Step, shown: set[str], mistakes: list[str], around: Around
+) -> str:
     """Apply a step and return its changes as text; add errors to `mistakes`."""
     updates = []
     for number, line in step:
@@ -64,7 +76,9 @@ def _applied(database: Database, name: str, step: Step, shown: set[str], mistake
             mistakes.append(f"{name}:{number}: {problem}")
     if not mistakes:
         try:
-            return database.apply(updates).text(shown)
+            with around():
+                changes = database.apply(updates)
+            return changes.text(shown)
         except FileMoved:  # no later step would be written either
             raise
         except (EvaluationError, MemoryError, StoreError) as problem:

@@ -24,6 +24,7 @@ from everlog.core import program as p
 from everlog.core.program import Atom, Program, Rule, Variable
 from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit, units
+from everlog.core.program.growing import grows_through
 from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin, cyclic_join
 from everlog.spark_backend.frames.expressions import NotOnSpark, refuse
 from everlog.spark_backend.in_process import program_of
@@ -134,6 +135,10 @@ def _planned(program: Program, unit: Unit, settings: Settings, cyclic: Collectio
         return Planned(unit, IN_PROCESS, "a choice domain admits facts in one order")
     if unit.subsumptions:
         return Planned(unit, IN_PROCESS, "subsumption drops facts round by round")
+    if any(relation.lattices for relation in relations):
+        return Planned(unit, IN_PROCESS, "the values of lattices are joined")
+    if any(True for _ in grows_through(unit)):
+        return Planned(unit, IN_PROCESS, "its recursion goes through running totals")
     if not unit.recursive:
         if not unit.rules:
             return Planned(unit, GIVEN, "no rules")

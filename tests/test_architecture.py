@@ -53,6 +53,7 @@ SHARED_NAMES = {
     "explain": "why and how relations are kept",
     "expressions": "terms and comparisons, written for an executor",
     "functors": "functions of the language",
+    "growing": "running totals and joined values through recursion",
     "how": "the least changes that make a fact come or go",
     "ies": "incremental evaluation systems, of a user and measured",
     "lexer": "characters to tokens",

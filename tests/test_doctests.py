@@ -24,6 +24,7 @@ PACKAGES = [
     "everlog.core.engine.planning",
     "everlog.core.engine.stepping",
     "everlog.core.evaluate",
+    "everlog.core.ir",
     "everlog.core.joins",
     "everlog.core.program",
     "everlog.core.proofs",

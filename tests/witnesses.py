@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from everlog.core.codegen.derivations import hidden_variables
 from everlog.core.engine import Engine
 from everlog.core.engine.keepers.flow.flowing import FlowKeeper
 from everlog.core.engine.keepers.recursive.witnessed import GIVEN, RecursiveKeeper
 from everlog.core.engine.network import Network
 from everlog.core.evaluate.reference import NaiveEvaluation
+from everlog.core.ir.uses import hidden_variables
 from everlog.core.program import Aggregate, Atom, Negation, Row, Rule, Variable
 
 Fact = tuple[str, Row]

@@ -1,7 +1,4 @@
-"""Lines of generated code, with what later steps need to know of them.
-
-Code is a list of `Line`s until it is compiled.  Which names a loop binds and what it runs through
-stand beside its text, so no text is ever searched or taken apart.
+"""Lines of generated code, and the names in it.
 
 How a name begins tells whose it is, so a user's names meet no others:
 
@@ -11,12 +8,11 @@ other   ours: indexes, constants and functions of the scope, temporaries, parame
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 _MOST = 2_000  # characters of a comment
 
@@ -34,55 +30,6 @@ class Line:
 
     def __str__(self) -> str:
         return "    " * self.depth + self.text
-
-
-@frozen
-class Test(Line):
-    """A line that skips what does not satisfy `condition`."""
-
-    condition: str
-
-
-@frozen
-class Values:
-    """An expression that a loop runs through.
-
-    `names` are the local names in it.  `index` is the index that it reads (`_delta`: the change),
-    and with `items` it runs through the whole of it.  `cut` are indexes: values that are no key of
-    one of them are left out.  `sized` says that `len` works.
-
-    >>> print(Values("_values1").cut_to(["_i2"]))
-    _values1 & _i2.keys()
-    """
-
-    text: str
-    names: frozenset[str] = frozenset()
-    index: str = ""
-    items: bool = False
-    cut: tuple[str, ...] = ()
-    sized: bool = True
-
-    def __str__(self) -> str:
-        return " & ".join([self.text, *(f"{index}.keys()" for index in self.cut)])
-
-    def cut_to(self, indexes: Iterable[str]) -> Values:
-        return evolve(self, cut=(*self.cut, *indexes))
-
-    def not_cut_to(self, index: str) -> Values:
-        return evolve(self, cut=tuple(other for other in self.cut if other != index))
-
-
-@frozen
-class Loop(Line):
-    """`for pattern in values:`, which binds `targets`."""
-
-    pattern: str
-    targets: tuple[str, ...]
-    values: Values
-
-    @property
-    def header(self) -> str:
-        return f"for {self.pattern} in {self.values}"
 
 
 def identifier(prefix: str, name: str) -> str:

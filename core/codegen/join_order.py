@@ -16,7 +16,6 @@ sets are intersected at the bottom (the set variable) or united on the way, cost
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TypeAlias
 
@@ -31,14 +30,17 @@ from everlog.core.program import (
     Literal,
     Negation,
     Range,
+    Term,
     Value,
     Variable,
 )
 from everlog.core.program.bodies import variables_of_literal
 from everlog.core.program.functors import COMPARISONS
-from everlog.core.storage.table_statistics import Guess, Statistics
+from everlog.core.storage.shape import Columns
+from everlog.core.storage.table_statistics import Guess, Selection, Statistics
 
 EXHAUSTIVE = 8  # atoms and ranges of a body, of which all orders are looked at
+TINY = 24  # rows: such an atom may be joined before one that shares a variable with the others
 _IN_A_SET = 0.1  # steps for a value that a set operation goes through in C
 _UNION = 0.2
 _RANGE = 20.0  # values of a range
@@ -46,7 +48,7 @@ _LEFT_BY = {"<": 1 / 3, "<=": 1 / 3, ">": 1 / 3, ">=": 1 / 3, "=": 0.1, "!=": 0.
 _LEFT_BY_NEGATION = 0.5
 _FEW = 0.001  # the share of rows that pass a test which none of a sample passes
 
-Source: TypeAlias = tuple[Statistics, int]  # a column that a variable's values are drawn from
+Source: TypeAlias = tuple[Statistics, int, int]  # where a variable's values are drawn from: atom, column
 
 
 @frozen
@@ -99,6 +101,10 @@ class Ordering:
         others = set().union(*(self.variables[i] for i in self.tests))
         self.passing = {v for v, n in uses.items() if n == 2 and v not in kept and v not in others}
         self.bound = bound
+        self.simple = _simple_comparisons(body)
+        self.inside: set[int] = set()  # comparisons that one atom can decide by itself
+        self._looked: dict[int, Statistics] = {}
+        self._passed: dict[int, Statistics] = {}
 
     def chosen(self) -> tuple[Estimate, ...]:
         """The atoms and ranges of the body in the order to join them."""
@@ -115,23 +121,33 @@ class Ordering:
         """The estimated steps of the chosen order."""
         return self.final.cost
 
+    @property
+    def rows(self) -> float:
+        """The estimated matches of the whole body."""
+        return self.final.rows
+
+    def values_of(self, variable: Variable) -> float:
+        """About how many different values a variable has in the chosen order."""
+        source = self.final.sources.get(variable)
+        return self.final.rows if source is None else source[0].distinct((source[1],))
+
     # ── two ways to search ───────────────────────────────────────────────────────────────────
 
     def _exhaustive(self, start: _Prefix, left: list[int]) -> _Prefix:
         layer = {0: start}
         for _ in left:
-            following: dict[int, _Prefix] = {}
+            following: dict[int, tuple[float, float, float, _Prefix, int]] = {}
             for mask, prefix in layer.items():
                 open_ = [(1 << n, i) for n, i in enumerate(left) if not mask & 1 << n]
                 ready = [x for x in open_ if self._is_ready(prefix, x[1])]
-                connected = [x for x in ready if self._is_connected(prefix, x[1])]
+                connected = [x for x in ready if self._is_connected(prefix, x[1]) or self._is_tiny(x[1])]
                 atoms = [x for x in open_ if isinstance(self.body[x[1]], Atom)]
                 for bit, position in connected or ready or atoms:
-                    found = self._next(prefix, position)
+                    found = *self._estimated(prefix, position), prefix, position
                     best = following.get(mask | bit)
-                    if best is None or found.cost < best.cost:
+                    if best is None or found[0] < best[0]:
                         following[mask | bit] = found
-            layer = following
+            layer = {mask: self._joined(*found) for mask, found in following.items()}
         return next(iter(layer.values()))
 
     def _greedy(self, start: _Prefix, left: list[int]) -> _Prefix:
@@ -172,6 +188,10 @@ class Ordering:
         variables = self.variables[position]
         return not variables or not variables.isdisjoint(prefix.sources) or not prefix.sources
 
+    def _is_tiny(self, position: int) -> bool:
+        """Whether an atom has so few rows that it may come before what it shares variables with."""
+        return isinstance(self.body[position], Atom) and self._left(position).rows <= TINY
+
     def matches_of(self, position: int, bound: Set[Variable]) -> float:
         """The rows of an atom that match, if just these variables have values."""
         sources = {v: self.final.sources.get(v) for v in self.variables[position] if v in bound}
@@ -181,10 +201,14 @@ class Ordering:
 
     def _next(self, prefix: _Prefix, position: int) -> _Prefix:
         """The prefix with one more atom, and with the tests that become ready."""
+        return self._joined(*self._estimated(prefix, position), prefix, position)
+
+    def _estimated(self, prefix: _Prefix, position: int) -> tuple[float, float, float]:
+        """All steps, the rows left, and the rows tried for each row before, with one more atom."""
         literal = self.body[position]
         new = self.variables[position].difference(prefix.sources)
         tried, matches = self._matches(prefix, position)
-        rows, weight = prefix.rows * matches, 1.0
+        rows, weight = prefix.rows * max(matches, _FEW), 1.0
         if self.set_variable in new:
             if len(new) == 1 and prefix.sources:  # sets are intersected: their values are not run through
                 rows, weight = prefix.rows * min(matches, 1.0), _IN_A_SET
@@ -193,56 +217,105 @@ class Ordering:
                 rows = prefix.rows * min(matches, self._known(literal).distinct(others))
         elif len(new) == 1 and new <= self.passing and prefix.sources:
             weight = _UNION
-        cost = prefix.cost + prefix.rows + weight * prefix.rows * tried
+        return prefix.cost + prefix.rows + weight * prefix.rows * tried, rows, tried
+
+    def _joined(self, cost: float, rows: float, tried: float, prefix: _Prefix, position: int) -> _Prefix:
+        literal = self.body[position]
         sources = dict(prefix.sources)
         if isinstance(literal, Atom):
-            known = self._known(literal)
+            known = self._left(position)
+            if len(prefix.order) < len(self.joined) - 1 < EXHAUSTIVE:
+                for place, (other, mine, theirs) in self._drawn(prefix, literal).items():
+                    met = other.meeting(theirs, known, mine)
+                    known = known.meeting(mine, other, theirs)
+                    if met is not other:
+                        for variable, source in sources.items():
+                            if source is not None and source[2] == place:
+                                sources[variable] = met, source[1], place
             for column, argument in enumerate(literal.args):
-                if argument in new:
-                    sources.setdefault(argument, (known, column))
-        for variable in new:
+                if isinstance(argument, Variable):
+                    sources.setdefault(argument, (known, column, position))
+        for variable in self.variables[position]:
             sources.setdefault(variable, None)
         order = (*prefix.order, Estimate(position, tried, rows))
         return self._tested(_Prefix(cost, rows, sources, order, prefix.tested))
+
+    def _drawn(self, prefix: _Prefix, atom: Atom) -> dict[int, tuple[Statistics, Columns, Columns]]:
+        """The columns whose values come from atoms before: by atom, with its columns."""
+        found: dict[int, tuple[Statistics, Columns, Columns]] = {}
+        for column, argument in enumerate(atom.args):
+            source = prefix.sources.get(argument) if isinstance(argument, Variable) else None
+            if source is not None:
+                _, mine, theirs = found.get(source[2], (source[0], (), ()))
+                found[source[2]] = source[0], (*mine, column), (*theirs, source[1])
+        return found
 
     def _known(self, atom: Atom) -> Statistics:
         found = self.statistics.get(atom.relation)
         return Guess(len(atom.args)) if found is None else found
 
+    def _looked_up(self, position: int) -> Statistics:
+        """The rows of an atom that have its constants: an index gives them."""
+        if position not in self._looked:
+            atom = self.body[position]
+            assert isinstance(atom, Atom)
+            self._looked[position] = self._known(atom).selected(Selection(_constants(atom)))
+        return self._looked[position]
+
+    def _left(self, position: int) -> Statistics:
+        """The rows of an atom that pass all tests that need nothing else."""
+        if position not in self._passed:
+            atom = self.body[position]
+            assert isinstance(atom, Atom)
+            self._passed[position] = self._known(atom).selected(self._selection(atom))
+        return self._passed[position]
+
+    def _selection(self, atom: Atom) -> Selection:
+        columns: dict[Variable, int] = {}
+        same = []
+        for column, argument in enumerate(atom.args):
+            if isinstance(argument, Variable):
+                if argument in columns:
+                    same.append((columns[argument], column))
+                columns.setdefault(argument, column)
+        comparisons = []
+        for position in sorted({x for variable in columns for x in self.simple.get(variable, ())}):
+            literal = self.body[position]
+            assert isinstance(literal, Comparison)
+            left, right = _side(literal.left, columns), _side(literal.right, columns)
+            if left is not None and right is not None:
+                comparisons.append((literal.op, left, right))
+                self.inside.add(position)
+        return Selection(_constants(atom), tuple(same), tuple(comparisons))
+
     def _matches(self, prefix: _Prefix, position: int) -> tuple[float, float]:
         """The rows of an atom that an index gives for one row of the prefix, and those that match.
 
-        Where a variable that has no value yet stands twice, an index gives more than what matches.
+        They differ where a variable without a value stands twice, or a comparison excludes rows.
         """
         literal = self.body[position]
         if not isinstance(literal, Atom):
             return _RANGE, _RANGE
-        known = self._known(literal)
-        shares: list[float] = []
+        looked, left = self._looked_up(position), self._left(position)
+        tried = self._matched(prefix, literal, looked)
+        return tried, tried if left is looked else min(tried, self._matched(prefix, literal, left))
+
+    def _matched(self, prefix: _Prefix, atom: Atom, known: Statistics) -> float:
+        """The rows among those known that match one row of the prefix."""
         columns: list[int] = []
-        seen: dict[Variable, int] = {}
-        same = 1.0  # the share of rows that have the same value twice
-        for column, argument in enumerate(literal.args):
-            if isinstance(argument, Constant):
-                shares.append(known.share(column, argument.value))
+        shares: list[float] = []
+        for column, argument in enumerate(atom.args):
+            if isinstance(argument, Variable) and argument in prefix.sources:
                 columns.append(column)
-            elif isinstance(argument, Variable) and argument in prefix.sources:
-                source = prefix.sources[argument]
-                share = 1.0 / known.distinct((column,)) if source is None else known.matching(column, *source)
-                shares.append(share)
-                columns.append(column)
-            elif isinstance(argument, Variable):
-                if argument in seen:
-                    same *= known.same(seen[argument], column)
-                seen[argument] = column
-        share = shares[0] if shares else 1.0
-        if len(shares) > 1:
-            share = min(max(math.prod(shares), 1.0 / known.distinct(tuple(columns))), *shares)
-        rows = known.rows * share
-        if rows > 1 and any(isinstance(a, p.Wildcard) for a in literal.args):  # once per value, not per row
-            shown = tuple(c for c, a in enumerate(literal.args) if not isinstance(a, p.Wildcard))
-            rows *= min(1.0, known.distinct(shown) / known.rows)
-        return rows, rows * same
+                if prefix.sources[argument] is None:
+                    shares.append(1.0 / known.distinct((column,)))
+        for other, mine, theirs in self._drawn(prefix, atom).values():
+            shares.append(known.matching(mine, other, theirs))
+        rows = known.rows * known.together(shares, tuple(columns))
+        if rows > 1 and any(isinstance(a, p.Wildcard) for a in atom.args):  # once per value, not per row
+            shown = tuple(c for c, a in enumerate(atom.args) if not isinstance(a, p.Wildcard))
+            rows *= min(1.0, known.distinct(shown) / max(known.rows, 1.0))
+        return rows
 
     # ── tests ────────────────────────────────────────────────────────────────────────────────
 
@@ -260,7 +333,7 @@ class Ordering:
                     continue
                 left = self._test(self.body[position], sources)
                 if left is not None:
-                    rows *= left
+                    rows *= 1.0 if position in self.inside else left
                     tested.add(position)
                     changed = True
         return _Prefix(cost, rows, sources, prefix.order, frozenset(tested))
@@ -301,7 +374,7 @@ class Ordering:
         if source is None:
             return _LEFT_BY_NEGATION
         known = self._known(atom)
-        return max(1.0 - known.rows * known.matching(0, *source), _FEW)
+        return max(1.0 - known.rows * known.matching((0,), source[0], (source[1],)), _FEW)
 
     def _passing(self, op: str, left: p.Term, right: p.Term, sources: Mapping[Variable, Source | None]) -> float:
         if left == right:
@@ -314,8 +387,32 @@ class Ordering:
         if op == "=" and isinstance(left, Variable) and isinstance(right, Variable):
             known = [source for v in (left, right) if (source := sources.get(v)) is not None]
             if len(known) == 2:
-                return known[0][0].matching(known[0][1], *known[1])
+                return known[0][0].matching((known[0][1],), known[1][0], (known[1][1],))
         return _LEFT_BY.get(op, 0.5)
+
+
+def _constants(atom: Atom) -> tuple[tuple[int, Value], ...]:
+    return tuple((column, a.value) for column, a in enumerate(atom.args) if isinstance(a, Constant))
+
+
+def _simple_comparisons(body: Sequence[Literal]) -> dict[Variable, list[int]]:
+    """The comparisons of variables and constants, by their variables."""
+    found: dict[Variable, list[int]] = {}
+    for position, literal in enumerate(body):
+        if isinstance(literal, Comparison) and literal.left != literal.right:
+            sides = literal.left, literal.right
+            if all(isinstance(term, Variable | Constant) for term in sides):
+                for term in sides:
+                    if isinstance(term, Variable):
+                        found.setdefault(term, []).append(position)
+    return found
+
+
+def _side(term: Term, columns: Mapping[Variable, int]) -> tuple[int, Value] | None:
+    """A side of a comparison as a column of an atom, or as -1 and a constant; None if neither."""
+    if isinstance(term, Constant):
+        return -1, term.value
+    return (columns[term], 0) if isinstance(term, Variable) and term in columns else None
 
 
 def _comparing(op: str, constant: Value, turned: bool) -> Callable[[Value], bool]:

@@ -10,7 +10,7 @@
 | `watch` | rules that move to another view of their join |
 | `engine` | small and large steps, reads, changes of rules |
 | `compiled_query` | compiled queries |
-| `explain`, `statistics` | plan, delta rules and measurements, for readers |
+| `explain`, `statistics`, `told_statistics` | plan, delta rules and measurements, for readers |
 """
 
 from everlog.core.engine.engine import Engine, Witness

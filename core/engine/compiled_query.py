@@ -18,11 +18,13 @@ from typing import Any, TypeVar
 
 from attrs import evolve
 
-from everlog.core.codegen import Access, Compiled, compile_rule
-from everlog.core.codegen.answers import LAZY, AnswerWriter, may_repeat
 from everlog.core.engine.engine import Engine
 from everlog.core.engine.stepping.store import Store
+from everlog.core.ir.compile import Compiled, compile_rule
+from everlog.core.ir.printer import LAZY, Access
+from everlog.core.ir.uses import Action, Use
 from everlog.core.program import PARAMETERS, Atom, Row, Rule, Wildcard, atoms_of
+from everlog.core.program.bodies import variables_of_literal
 from everlog.core.program.values import EvaluationError
 from everlog.core.storage.lazy_index import LazyIndex
 from everlog.core.storage.table_shapes import shape_of
@@ -30,6 +32,7 @@ from everlog.core.storage.table_statistics import is_other_size
 
 _LARGE = 10_000  # facts of a table whose index takes noticeably long to build
 T = TypeVar("T")
+_ANSWERS = Use(Action.YIELD, lazy=True)
 
 
 class CompiledQuery:
@@ -83,7 +86,25 @@ class CompiledQuery:
         first = _parameters(rule)
         shapes = store.shapes if first is None else {**store.shapes, PARAMETERS: shape_of(len(first.args))}
         functors, delta = self._engine.program.functors, None if first is None else 0
-        return compile_rule(rule, delta, shapes, store.statistics(rule), functors, AnswerWriter, sets=False)
+        return compile_rule(rule, delta, shapes, store.statistics(rule), functors, _ANSWERS, sets=False)
+
+
+def may_repeat(rule: Rule) -> bool:
+    """Whether two ways to make the body hold may give the same answer.
+
+    >>> from everlog.core.program import Variable
+    >>> x, y = Variable("x"), Variable("y")
+    >>> head, body = Atom("q", (x,)), (Atom("e", (x, y)),)
+    >>> may_repeat(Rule(head, body)), may_repeat(Rule(Atom("q", (y, x)), body))
+    (True, False)
+    """
+    shown = set(rule.head.args)
+    for literal in rule.body:
+        if any(variable not in shown for variable in variables_of_literal(literal)):
+            return True
+        if isinstance(literal, Atom) and any(isinstance(arg, Wildcard) for arg in literal.args):
+            return True
+    return False
 
 
 def _parameters(rule: Rule) -> Atom | None:

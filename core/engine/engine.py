@@ -33,6 +33,7 @@ from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Step
 from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.stepping.work import Enough
+from everlog.core.engine.told_statistics import told
 from everlog.core.engine.unrolled import Follow
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
@@ -138,6 +139,7 @@ class Engine:
         self._trial: Callable[[Changes], Any] | None = None  # asked at the end of a step: see `what_if`
         self._asked = dict(strategies or {})
         self._steps = 0
+        self.measured = MEASURED  # 1: every step takes the general way, for a profile
         self.moved: dict[str, Move] = {}  # rules that moved, with their last move
         self.anew: dict[str, tuple[int, int]] = {}  # unit → steps in which it gave up following, the last one
         self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its witnesses, seconds
@@ -199,7 +201,7 @@ class Engine:
 
     def _update(self, relation: str, row: Row, insert: bool) -> Changes:
         self._count_step()
-        if self._steps % MEASURED:
+        if self._steps % self.measured:
             guard, fused = self.guard, None
             if guard.progress is None and guard.limits.facts is None:  # derived facts are not counted
                 fused = self._ways.fused(relation, insert)
@@ -283,7 +285,7 @@ class Engine:
         number = sum(len(gone) + len(new) for gone, new in net.values())
         if number >= self.large and number * PART >= self._base_facts:
             return self._compute(net)
-        self._network.store.weight = MEASURED if number == 1 else 1
+        self._network.store.weight = self.measured if number == 1 else 1
         with self.guard:
             try:
                 changes = self._follow(net)
@@ -633,7 +635,19 @@ class Engine:
         return planned.strategy, planned.why
 
     def statistics(self) -> Statistics:
-        return statistics_of(self._network, self.moved, self.computed, self.proving, self.anew)
+        found = statistics_of(self._network, self.moved, self.computed, self.proving, self.anew)
+        plan = self._network.plan
+        return told(found, plan.program.rules, plan.written)
+
+    def rule_figures(self) -> dict[str, tuple[int, float, int]]:
+        """Runs, seconds and work of each rule as it is run, so far."""
+        network = self._network
+        times = network.store.times
+        return {
+            rule.name: (time.runs, time.seconds, network.work_of(rule))
+            for rule in network.plan.program.rules
+            if (time := times.get(rule.name)) is not None
+        }
 
     def state(self) -> Iterator[tuple[str, int, Columns]]:
         """The saved state of units with rules: name, number of facts, columns."""

@@ -63,7 +63,7 @@ def explain_plan(
     computed = [unit for unit in plan.units if unit.strategy != GIVEN]
     if only is not None and only in plan.written:
         unit = next(u for u in computed if any(rule.name == only for rule in u.unit.rules))
-        return "\n".join(_rule_lines(plan, costs, unit, only))
+        return "\n".join([*_rule_lines(plan, costs, unit, only), *_part_lines(costs.of(only))])
     if only is not None and only not in program.relations:
         raise NotInProgram(f"the program has no relation or rule `{only}`")
     lines = [f"facts: {', '.join(bare)}"] if bare and (only is None or only in bare) else []
@@ -130,6 +130,13 @@ def _rule_lines(plan: Plan, costs: Costs, unit: PlannedUnit, name: str) -> Itera
     yield from cost_lines(costs.of(name))
 
 
+def _part_lines(cost: RuleCost) -> Iterator[str]:
+    """The auxiliary rules that a rule is run with; in a whole plan they have units of their own."""
+    for part in cost.all_parts:
+        yield f"  run with     {part.rule}"
+        yield f"    {part.cost_in_use}, in use {part.in_use.strategy}: {_reason(part)}"
+
+
 def cost_lines(cost: RuleCost) -> Iterator[str]:
     """Class, widths, decomposition and promises of a rule, a line each."""
     if cost.query_class == "recursive":
@@ -175,7 +182,7 @@ def _insert_only_line(cost: RuleCost) -> Iterator[str]:
 def _reason(cost: RuleCost) -> str:
     if cost.in_use.strategy != AUTO:
         return cost.in_use.why
-    return f"{cost.in_use.why}; delta, until its work has paid for {refuge_of(cost.query)}"
+    return f"{cost.in_use.why}; delta, until its work has paid for {refuge_of(cost.query, cost.wanted)}"
 
 
 def _widths(cost: RuleCost) -> str:
@@ -273,13 +280,15 @@ def _system_json(described: Described, unit: PlannedUnit, refusal: str) -> dict[
     }
 
 
-def explain_delta_code(program: Program, asked: Asked | None = None, only: str | None = None) -> str:
-    """The Python of every version of the rules that small steps may run.
+def explain_delta_code(
+    program: Program, asked: Asked | None = None, only: str | None = None, ir: bool = False
+) -> str:
+    """The Python of every version of the rules that small steps may run; their plans with `ir`.
 
     `only` names one relation or rule.
     """
     network = Network(make_plan(program, asked), program.relations)
     parts: dict[str, None] = {}
     for keeper in network.keepers:
-        parts.update(dict.fromkeys(keeper.told_code(only)))
+        parts.update(dict.fromkeys(keeper.told_code(only, ir)))
     return "\n\n".join(parts)

@@ -12,21 +12,27 @@ Other updates (recursion, a relation that a rule reads twice, other aggregates) 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from attrs import define, field
+from attrs import define, evolve, field
 
-from everlog.core.codegen.code_lines import Line, Values, comment, defined, identifier
+from everlog.core.codegen.code_lines import Line, comment, defined, identifier
 from everlog.core.codegen.expressions import Expressions
-from everlog.core.codegen.writer import MAX_LOOPS, Access, key_text, packed, same
 from everlog.core.engine import row_undo
 from everlog.core.engine.keepers.counted import CountKeeper, DerivingKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Task
-from everlog.core.engine.stepping.work import WorkWriter, counter_of
-from everlog.core.program import Atom, Failure, Kind, Row, Variable, Wildcard
+from everlog.core.engine.stepping.work import LOCAL, TURN, Enough
+from everlog.core.ir.compile import planned
+from everlog.core.ir.heads import RulePrinter
+from everlog.core.ir.printer import MAX_LOOPS, Access
+from everlog.core.ir.python_text import key_text, packed
+from everlog.core.ir.set_operations import Derive, Row, SetOperation
+from everlog.core.ir.uses import Action, Meter, Use
+from everlog.core.program import Failure, Kind, Variable
+from everlog.core.program import Row as Fact
 from everlog.core.runtime.collector import Pause
 from everlog.core.storage.shape import Columns
 from everlog.core.storage.table_shapes import PairShape, ValueShape
@@ -36,8 +42,8 @@ if TYPE_CHECKING:
     from everlog.core.engine.network import Network
     from everlog.core.engine.stepping.step import Step
 
-Told: TypeAlias = dict[str, dict[Row, int]]
-Fused: TypeAlias = Callable[["Step", Row, Told], None]
+Told: TypeAlias = dict[str, dict[Fact, int]]
+Fused: TypeAlias = Callable[["Step", Fact, Told], None]
 
 MOST_UNITS = 40  # reached by one update
 MOST_LINES = 4_000
@@ -53,34 +59,39 @@ class MetFailure(Exception):
 
 
 @define
-class RowRule(WorkWriter):
-    """A delta rule for one row, whose values have names; it runs in a loop of one turn."""
+class RowPrinter(RulePrinter):
+    """Prints a delta rule for one row, whose values have names; it runs in a loop of one turn."""
 
-    function: Function = field(default=None, kw_only=True)
-    delta_values: Sequence[str] = ()
+    within: Function = field(kw_only=True)
+    values: Sequence[str] = field(kw_only=True)  # of the row
+    derived: str = field(kw_only=True)  # where derivations are counted
+    sign: str = field(kw_only=True)
 
     def index(self, relation: str, key: Columns, rest: Columns) -> str:
-        return self.function.container(Access(relation, key, rest))
+        return self.within.container(Access(relation, key, rest))
 
-    def work_name(self) -> str:
-        return self.function.named(self.work, "w")
+    def work(self) -> str:
+        assert self.use.meter is not None
+        return self.within.named(self.use.meter.counter, "w")
 
-    def delta_atom(self, atom: Atom) -> None:
-        for arg, name in zip(atom.args, self.delta_values, strict=True):
-            if isinstance(arg, Variable) and arg not in self.bound:
-                self.bound[arg] = name
-            elif not isinstance(arg, Wildcard):
-                self.test(same(name, self.expr(arg)))
+    def operation(self, operation: SetOperation) -> None:
+        if isinstance(operation, Row):
+            self.here.update((variable, self.values[column]) for column, variable in operation.binds)
+        else:
+            super().operation(operation)
 
-    def fail(self, error: str, bound: dict[Variable, str]) -> None:
+    def fail(self, error: str, bound: Mapping[Variable, str]) -> None:
         """Raise; no index may be built here, while a row is half inserted."""
-        if self.written.failure is not Failure.NOTHING:
+        if self.plan.rule.failure is not Failure.NOTHING:
             self.line("raise _MetFailure")
 
-    def open_loop(self, pattern: str, targets: Sequence[str], values: Values) -> None:
-        if self.loops >= MAX_LOOPS - 4:
-            raise CannotFuse("too many loops")
-        super().open_loop(pattern, targets, values)
+    def split(self, operations: Sequence[SetOperation]) -> None:
+        raise CannotFuse("too many loops")
+
+    def derive(self, derive: Derive) -> None:
+        self.line(f"_f = {key_text([self.term(arg) for arg in derive.head.args])}")
+        self.line(f"{self.derived}[_f] = {self.derived}.get(_f, 0) {self.sign} 1")
+        self.line("_m += 1")
 
 
 class Function:
@@ -174,31 +185,32 @@ class Function:
             self.rule(depth, task, keeper, "+" if sign > 0 else "-", row)
 
     def rule(self, depth: int, task: Task, keeper: DerivingKeeper, sign: str, row: list[str]) -> None:
-        rule, position = task.rule, task.position
-        known, work = self.store.statistics(rule), counter_of(task.mode)
-        writer = RowRule(
-            self.store.shapes, known, self.store.functors, None, function=self, delta_values=row, work=work
+        rule, work = task.rule, None if task.use.meter is None else task.use.meter.counter
+        if isinstance(keeper, GroupKeeper):  # its target is not needed: groups are counted
+            rule = evolve(rule, head=evolve(rule.head, args=rule.head.args[:-1]))
+        meter = None if work is None else Meter(work, Enough, LOCAL, TURN)
+        use = Use(Action.COUNT, living=True, row_given=True, failing=self.store.failing, meter=meter)
+        store, pending = self.store, self.pending[id(keeper)]
+        plan = planned(rule, task.position, store.shapes, store.statistics(rule), use, sets=False)
+        printer = RowPrinter(
+            store.shapes,
+            self.expressions,
+            plan,
+            most_loops=MAX_LOOPS - 4,
+            within=self,
+            values=row,
+            derived=pending,
+            sign=sign,
         )
-        writer.expressions, writer.written = self.expressions, rule
-        writer.kept = writer.variables_to_keep(rule)
-        writer.from_delta, writer.depth, writer.loops = True, depth + 1, 1
-        pending = self.pending[id(keeper)]
-
-        def emit() -> None:
-            args = rule.head.args[:-1] if isinstance(keeper, GroupKeeper) else rule.head.args
-            writer.line(f"_f = {key_text([writer.expr(a) for a in args])}")
-            writer.line(f"{pending}[_f] = {pending}.get(_f, 0) {sign} 1")
-            writer.line("_m += 1")
-
-        writer.join(rule.body, position, emit)
-        if writer.helpers or writer.pending:
-            raise CannotFuse(rule.name)
+        printer.depth, printer.loops = depth + 1, 1
+        printer.body(plan.operations)
         self.line(depth, "_n = _m = 0")
-        self.line(depth, f"for _ in _ONCE:  {comment(str(rule))}" if writer.skips else comment(str(rule)))
-        for line in writer.lines:
-            self.line(line.depth if writer.skips else line.depth - 1, line.text)
+        title = comment(str(task.rule))
+        self.line(depth, f"for _ in _ONCE:  {title}" if printer.skips else title)
+        for line in printer.lines:
+            self.line(line.depth if printer.skips else line.depth - 1, line.text)
         if work is not None:
-            name = writer.work_name()
+            name = self.named(work, "w")
             self.line(depth, f"{name}[0] += _n; {name}[1] += _m; {name}[2] += 1")
 
     # ── turns ────────────────────────────────────────────────────────────────────────────────
@@ -207,7 +219,7 @@ class Function:
         shape, name = keeper.shape, keeper.name
         row = [f"_r{number}_{n}" for n in range(shape.arity)]
         facts, counts = self.named(keeper.table.facts, "facts"), self.named(keeper.counts, "counts")
-        self.line(2, f"_t{number} = {{}}")
+        self.line(2, f"_told{number} = {{}}")
         self.line(2, f"for _f, _d in {self.pending[id(keeper)]}.items():")
         self.line(3, "if not _d: continue")
         self.line(3, "if shield.pending is not None: shield.release()")
@@ -220,7 +232,7 @@ class Function:
             self.line(3, f"_there = _known is not None and {row[shape.value]} in _known")
         else:
             self.line(3, f"_there = _f in {facts}")
-        told = f"_t{number}[_row{number}]"
+        told = f"_told{number}[_row{number}]"
         self.line(3, f"_row{number} = {'(_f,)' if isinstance(shape, ValueShape) else '_f'}")
         self.line(3, "if not _there:")
         self.line(4, f"if _d > 1: undo.append((set_count, ({counts}, {key}, None))); {counts}[{key}] = _d")
@@ -237,7 +249,7 @@ class Function:
         self.line(4, f"{told} = -1")
         self.change(4, name, row, f"_row{number}", "delete")
         if name in self.network.reported:
-            self.line(2, f"if _t{number}: told[{name!r}] = _t{number}")
+            self.line(2, f"if _told{number}: told[{name!r}] = _told{number}")
 
     def turn_of_groups(self, keeper: GroupKeeper, number: int) -> None:
         outer = [f"_r{number}_{n}" for n in range(keeper.shape.arity - 1)]

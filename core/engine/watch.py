@@ -29,16 +29,25 @@ from attrs import define, field, frozen
 
 from everlog.core.classify.query import query_of
 from everlog.core.engine.keepers.counted import DerivingKeeper
+from everlog.core.engine.planning.plan import wanted_of
 from everlog.core.engine.stepping.work import MATCH, ROW, UNLIMITED
 from everlog.core.joins.exponents import growing_refuge_of, refuges_of
 from everlog.core.joins.generations import levels_of
-from everlog.core.joins.join_strategies import AUTO, CALIBRATED, DELTA, GENERATIONS, HEAVY_LIGHT
+from everlog.core.joins.join_strategies import (
+    AUTO,
+    CALIBRATED,
+    DELTA,
+    GENERATIONS,
+    HEAVY_LIGHT,
+    JOINS,
+    VIEW_TREE,
+)
 
 if TYPE_CHECKING:
     from everlog.core.engine.network import Network
 
 # Units of work: see core.engine.stepping.work.  One is about ten nanoseconds.
-FAIR = {HEAVY_LIGHT: 1_500, GENERATIONS: 2_800, CALIBRATED: 1_800}  # for one row
+FAIR = {VIEW_TREE: 1_100, HEAVY_LIGHT: 1_500, GENERATIONS: 2_800, CALIBRATED: 1_800}  # for one row
 COMBINATION = 250  # and for each combination of generations
 PRICE = 300  # to put one tuple into a view
 LEAST = 50_000  # no view is built for less
@@ -68,6 +77,7 @@ class Watched:
     relations: tuple[str, ...]  # of the atoms that are joined, once for each
     refuges: tuple[str, ...]  # the strategies with the smallest exponent for facts that come and go
     growing: str  # and the one until a fact goes
+    shows_all: bool = True  # whether every view meets every match
     strategy: str = DELTA
     debts: dict[str, float] = field(factory=dict)
     learned: dict[str, float] = field(factory=dict)  # of a view that was left: work for one row
@@ -145,14 +155,16 @@ class JoinWatch:
                 rule.name,
                 tuple(a.relation for a in query.atoms),
                 refuges,
-                growing_refuge_of(query),
+                growing_refuge_of(query, shown),
+                shown.variables == frozenset(query.variables),
             )
             for keeper in network.keepers
             if isinstance(keeper, DerivingKeeper)
             for rule in keeper.planned.unit.rules
             if keeper.planned.joins[rule.name].strategy == AUTO
             for query in [query_of(rule)]
-            if (refuges := refuges_of(query))
+            for shown in [wanted_of(rule, keeper.planned.group).shown]
+            if (refuges := refuges_of(query, shown))
         ]
         for watched in self.rules:
             joined = watched.keeper.joined.get(watched.rule)
@@ -200,13 +212,15 @@ class JoinWatch:
         if not rows:
             return None
         watched.seen = now
-        spent = work - MATCH * matches
         for other in watched.others():
+            spent = work - MATCH * matches
             if other == DELTA:
                 joined = watched.keeper.joined[watched.rule]
                 would = joined.delta_estimate(rows) - MATCH * matches
             else:
                 would = watched.fair(other) * rows
+                if JOINS[other].totals and not watched.shows_all and watched.strategy == DELTA:
+                    spent = work + MATCH * matches  # totals stand for matches
             debt = watched.debts[other] = max(0.0, watched.debts.get(other, 0.0) + spent - would)
             price = PRICE * (watched.doubt if other == DELTA else 1)
             if debt > max(LEAST, price * watched.size):

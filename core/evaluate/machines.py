@@ -18,6 +18,7 @@ from everlog.core.native.coverage import uncovered
 from everlog.core.program import Program, draws_numbers
 from everlog.core.program.carried import carried_from, is_plain_binary
 from everlog.core.program.dependencies import Unit, units
+from everlog.core.program.growing import grows_through
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape
 
@@ -68,6 +69,10 @@ def why_python(program: Program, unit: Unit, shapes: Mapping[str, Shape], shared
             return f"{name} is an equivalence relation"
         if relation.auxiliary_of:
             return f"{name} is an auxiliary relation"
+    if any(program.relations[name].lattices for name in unit.relations):
+        return "it joins the values of lattices"
+    if any(True for _ in grows_through(unit)):
+        return "its recursion goes through running totals"
     if unit.subsumptions:
         return f"{unit.subsumptions[0].dominated.relation} has a subsumption"
     if unit.recursive and flow_steps(program, unit, shapes):

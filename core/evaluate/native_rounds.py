@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING
 
-from attrs import define
+from attrs import define, evolve
 
 from everlog.core import program as p
 from everlog.core.codegen.join_order import Ordering
 from everlog.core.evaluate.counters import Counting
+from everlog.core.evaluate.grouped_bodies import Bindings, Grouping
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
-from everlog.core.evaluate.run_relations import Relations
+from everlog.core.evaluate.run_relations import Relations, statistics_of_words
 from everlog.core.ir.lowering import lower
 from everlog.core.ir.operations import Plan
 from everlog.core.native.words import empty_words
@@ -38,15 +39,30 @@ def planned(
     program: Program, unit: Unit, rule: Rule, delta: int | None, known: Callable[[str], Statistics]
 ) -> Plan:
     """The plan of a rule; `known` has statistics of the relations of other units."""
-    names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
-    own = names.intersection(unit.relations)
-    statistics = {n: Guess(program.relations[n].arity) if n in own else known(n) for n in names}
+    statistics = _statistics(program, unit, rule, known)
 
     def order(body: Sequence[Literal], bound: Set[Variable], first: int | None) -> list[int]:
         variables = frozenset(v for literal in body for v in variables_of_literal(literal))
         return [one.position for one in Ordering(body, statistics, bound, first, kept=variables).chosen()]
 
     return lower(rule, order, program.relations, unit.positions(rule), delta)
+
+
+def _statistics(
+    program: Program, unit: Unit, rule: Rule, known: Callable[[str], Statistics]
+) -> dict[str, Statistics]:
+    names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
+    own = names.intersection(unit.relations)
+    return {n: Guess(program.relations[n].arity) if n in own else known(n) for n in names}
+
+
+def grouped(
+    program: Program, unit: Unit, rule: Rule, known: Callable[[str], Statistics], grouping: Grouping
+) -> tuple[Rule, list[Bindings]]:
+    """The rule with aggregates over relations where that is cheaper, and the relations it adds."""
+    before = len(grouping.made)
+    rewritten = grouping.rewritten(rule, _statistics(program, unit, rule, known))
+    return rewritten, list(grouping.made.values())[before:]
 
 
 @define
@@ -85,6 +101,8 @@ class NativeRounds(Rounds):
         self.counting, self.jobs = counting, jobs
         self.own = {name: relations.native(name) for name in unit.relations}
         self.candidates: dict[int, machine.Relation] = {}  # rule → what it has derived in this round
+        self.grouping = Grouping(program.relations)
+        self.bindings: dict[str, machine.Relation] = {}  # of the bodies of aggregates
 
     def run(self) -> None:
         rules = [(rule, self.unit.positions(rule) if self.unit.recursive else []) for rule in self.unit.rules]
@@ -95,17 +113,39 @@ class NativeRounds(Rounds):
             self.run_until_settled(tasks, delta)
 
     def _task(self, rule: Rule, delta: int | None) -> _Task:
-        from everlog.core.native.assembly import assemble  # here: only where the machine was built
-
         out = self._out(rule)
         if p.draws_numbers(rule):
             return _Task(rule, None, lambda: out.fill(self._numbered(rule)))
-        plan = planned(self.program, self.unit, rule, delta, self.relations.statistics)
-        names = {rule.head.relation, *(atom.relation for atom, _ in p.atoms_of(rule.body))}
-        words = {name: self.relations.native(name) for name in names}
-        made = assemble(plan, words, self.program.functors, self.relations.symbols, self.guard.look, out)
+        rewritten, new = grouped(self.program, self.unit, rule, self._known, self.grouping)
+        for bindings in new:
+            self._bind(bindings)
+        made = self._assembled(rewritten, delta, out)
         atom = None if delta is None else rule.body[delta]
         return _Task(rule, atom.relation if isinstance(atom, Atom) else None, partial(made.run, self.jobs))
+
+    def _assembled(self, rule: Rule, delta: int | None, out: machine.Relation) -> machine.Plan:
+        from everlog.core.native.assembly import assemble  # here: only where the machine was built
+
+        program = evolve(self.program, relations={**self.program.relations, **self.grouping.relations_made})
+        plan = planned(program, self.unit, rule, delta, self._known)
+        names = {rule.head.relation, *(atom.relation for atom, _ in p.atoms_of(rule.body))}
+        words = {name: self._words(name) for name in names}
+        return assemble(plan, words, self.program.functors, self.relations.symbols, self.guard.look, out)
+
+    def _bind(self, bindings: Bindings) -> None:
+        """Compute the bindings of the body of an aggregate."""
+        out = empty_words(bindings.relation, self.relations.symbols)
+        self.bindings[bindings.relation.name] = out
+        self._assembled(bindings.rule, None, out).run()
+        out.advance()
+
+    def _words(self, name: str) -> machine.Relation:
+        return self.bindings[name] if name in self.bindings else self.relations.native(name)
+
+    def _known(self, name: str) -> Statistics:
+        if name not in self.bindings:
+            return self.relations.statistics(name)
+        return statistics_of_words(self.bindings[name])
 
     def _out(self, rule: Rule) -> machine.Relation:
         """The relation that a rule adds to."""
@@ -125,6 +165,9 @@ class NativeRounds(Rounds):
 
     def collector(self, task: RoundTask, new: Collected) -> Facts:
         return ()
+
+    def found(self, task: RoundTask, out: Facts) -> int:
+        return len(self._out(task.rule))
 
     def keep(self, new: Collected) -> dict[str, Facts]:
         for rule in self.unit.rules:

@@ -42,6 +42,7 @@ from everlog.core.program.best_values import check_ordered, only_maps
 from everlog.core.program.bodies import Binding, names, outcomes, schedule, sure_and_open
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.program.functors import BUILTINS, COMPARISONS, as_kind, call_functor, one_nan, range_values
+from everlog.core.program.joined_values import joined_by_lattices
 from everlog.core.program.order import ordered, rank
 from everlog.core.program.values import MASK, EvaluationError, float_sum, wrap
 
@@ -77,6 +78,11 @@ class NaiveEvaluation:
         self.groups: dict[tuple[str, tuple[int, ...]], tuple[list[Row], dict[Row, list[Row]]]] = {}
         self.gone: dict[str, set[Row]] = {name: set() for name in program.relations}
         self.choosers = {name: Chooser(r) for name, r in program.relations.items() if r.choices}
+        self.joined = {
+            name: found
+            for name, relation in program.relations.items()
+            if (found := joined_by_lattices(relation, program.functors)) is not None
+        }
         self.numbers = count()
 
     # ── rounds ───────────────────────────────────────────────────────────────────────────────
@@ -113,6 +119,8 @@ class NaiveEvaluation:
         for name in unit.relations:
             if self.program.relations[name].equivalence:
                 self.state[name] = closed(self.state[name])
+            if name in self.joined:
+                self.state[name] = set(self.joined[name].facts(self.state[name]).values())
             self.facts[name] = ordered(self.state[name])
         pairs: dict[str, set[Row]] = {}
         for subsumption in unit.subsumptions:

@@ -7,8 +7,11 @@ loop; a subclass says how to collect derived facts, and which of them are new.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
+from time import perf_counter
 from typing import Any, Protocol, TypeAlias
 
+from everlog.core.evaluate.profile import UnitRuns, timed
 from everlog.core.program import Rule
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.shape import Facts, Shape
@@ -34,6 +37,7 @@ class Rounds:
 
     def __init__(self, name: str, shapes: Mapping[str, Shape], guard: Guard, invents: bool) -> None:
         self.name, self.shapes, self.guard, self.invents = name, shapes, guard, invents
+        self.profile: UnitRuns | None = None
 
     def collector(self, task: RoundTask, new: Collected) -> Facts:
         """The container for the facts that a task derives, in `new` or elsewhere."""
@@ -60,12 +64,24 @@ class Rounds:
     def round(self, tasks: Iterable[RoundTask], delta: dict[str, Facts], number: int) -> dict[str, Facts]:
         """Run the tasks on the present state, then keep new facts: the next round's Δ."""
         new: Collected = {}
+        start = perf_counter()
         for task in tasks:
-            if task.source is None:
-                task(None, self.collector(task, new))
-            elif task.source in delta:
-                task(delta[task.source], self.collector(task, new))
-        return self.end_round(new, number)
+            if task.source is None or task.source in delta:
+                self._run(task, delta.get(task.source or ""), self.collector(task, new))
+        found = self.end_round(new, number)
+        if self.profile is not None:
+            self.profile.rounds.append((number, self.size(found), perf_counter() - start))
+        return found
+
+    def _run(self, task: RoundTask, delta: Facts | None, out: Facts) -> None:
+        if self.profile is None:
+            task(delta, out)
+        else:
+            timed(self.profile.rules[task.rule.name], partial(task, delta, out), partial(self.found, task, out))
+
+    def found(self, task: RoundTask, out: Facts) -> int:
+        """The number of facts that a round has collected for the relation of a task."""
+        return self.shapes[task.rule.head.relation].size_of(out)
 
     def end_round(self, new: Collected, number: int) -> dict[str, Facts]:
         """Keep the facts of a round, and check the limits."""

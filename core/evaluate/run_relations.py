@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from everlog.core.native.words import SortedWords, empty_words, is_words, new_chooser, new_symbols
 from everlog.core.program import Program, Row
 from everlog.core.storage.shape import Shape
-from everlog.core.storage.table_statistics import SAMPLE, Statistics
+from everlog.core.storage.table_statistics import SAMPLE, WHOLE, Statistics
 from everlog.core.storage.tables import Table, TableOf
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ class Tables(dict[str, Table]):
     def __missing__(self, name: str) -> Table:
         self[name] = self._make(name)
         return self[name]
+
+
+def statistics_of_words(relation: machine.Relation) -> Statistics:
+    """What the planner knows of a complete relation of the compiled machine."""
+    return Statistics(len(relation), relation.sample(SAMPLE if len(relation) > WHOLE else WHOLE))
 
 
 class Relations:
@@ -91,8 +96,7 @@ class Relations:
         """What the planner knows of a complete relation of the compiled machine."""
         found = self._statistics.get(name)
         if found is None:
-            relation = self.native(name)
-            found = self._statistics[name] = Statistics(len(relation), relation.sample(SAMPLE))
+            found = self._statistics[name] = statistics_of_words(self.native(name))
         return found
 
     def all_tables(self) -> dict[str, Table]:

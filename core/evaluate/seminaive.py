@@ -13,33 +13,37 @@ their sizes decide the order of joins.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sized
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from time import perf_counter
 
-from attrs import define
+from attrs import define, evolve
 
 from everlog.core import program as p
-from everlog.core.codegen import Access, Compiled, compile_late, compile_rule
-from everlog.core.codegen.candidates import GreatestWriter, LeastWriter
 from everlog.core.codegen.code_lines import comment
-from everlog.core.codegen.writer import Run
 from everlog.core.evaluate.best_first import Settling, forms_of, offering, only_adds
 from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.flow import flow, flow_steps
+from everlog.core.evaluate.growing_rounds import Growth
 from everlog.core.evaluate.machines import machines
 from everlog.core.evaluate.native_rounds import NativeRounds
 from everlog.core.evaluate.ordered import key_levels, key_steps
+from everlog.core.evaluate.profile import RunProfile, UnitRuns
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.subsume import dominance_rule, dominated
 from everlog.core.evaluate.value_columns import shapes_of
+from everlog.core.ir.compile import Compiled, Run, compile_late, compile_rule
+from everlog.core.ir.printer import Access
+from everlog.core.ir.uses import Action, Use
 from everlog.core.native.availability import NotAWord, Undefined
 from everlog.core.native.words import is_words
 from everlog.core.program import Program, Row, Rule, Value
 from everlog.core.program.best_values import BestMap, only_maps
 from everlog.core.program.carried import Steps
 from everlog.core.program.dependencies import Unit, units
+from everlog.core.program.growing import GrowingUnit, growing_unit
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import collector_paused
 from everlog.core.runtime.guards import Guard, Limits
@@ -82,12 +86,14 @@ def evaluate(
     inputs: Mapping[str, Iterable[Row]] | None = None,
     progress: Progress | None = None,
     limits: Limits | None = None,
+    profile: RunProfile | None = None,
     jobs: int = 1,
 ) -> Evaluation:
     """Every relation of a program, from its own facts and `inputs`.
 
     `progress` gets each round: the unit's relations, the round, the number of new facts.  Exceeding
-    `limits` raises `LimitExceeded`.  The compiled machine uses as many threads as `jobs` says.
+    `limits` raises `LimitExceeded`.  `profile` records time and facts of units, rounds and rules.
+    The compiled machine uses as many threads as `jobs` says.
 
     >>> from everlog.dsl.check import compile_text
     >>> program = compile_text('''
@@ -101,11 +107,11 @@ def evaluate(
     with collector_paused(), Guard(limits or Limits()) as guard:
         order = list(machines(program, shapes_of(program, units(program))))
         try:
-            return _evaluated(program, base, order, guard, progress, jobs)
+            return _evaluated(program, base, order, guard, progress, profile, jobs)
         except NotAWord:  # values of other types than the columns': sets hold anything
             guard.facts = 0
             order = [(unit, "a value is not of its column's type") for unit, _ in order]
-            return _evaluated(program, base, order, guard, progress, jobs)
+            return _evaluated(program, base, order, guard, progress, profile, jobs)
 
 
 def _base_facts(program: Program, inputs: Mapping[str, Iterable[Row]]) -> dict[str, Iterable[Row]]:
@@ -123,6 +129,7 @@ def _evaluated(
     order: Iterable[tuple[Unit, str]],
     guard: Guard,
     progress: Progress | None,
+    profile: RunProfile | None,
     jobs: int,
 ) -> Evaluation:
     context = _started(program, guard, progress)
@@ -130,19 +137,31 @@ def _evaluated(
     relations = Relations(program, context.shapes, base)
     relations.begin, context.tables = context.loaded, relations.tables
     for unit, why_python in order:
-        if not (unit.rules or unit.recursive or unit.subsumptions):
+        joins = any(program.relations[name].lattices for name in unit.relations)
+        if not (unit.rules or unit.recursive or unit.subsumptions or joins):
             continue
-        if why_python or not _run_natively(context, unit, relations, jobs):
-            UnitRun(context, unit).run()
+        if why_python or not _run_natively(context, unit, relations, profile, jobs):
+            with _recorded(profile, unit, why_python or "a functor has no value") as runs:
+                UnitRun(context, unit, runs).run()
     return Evaluation(program, relations)
 
 
-def _run_natively(context: Context, unit: Unit, relations: Relations, jobs: int) -> bool:
+def _recorded(profile: RunProfile | None, unit: Unit, machine: str) -> AbstractContextManager[UnitRuns | None]:
+    return nullcontext() if profile is None else profile.unit(unit, machine)
+
+
+def _run_natively(
+    context: Context, unit: Unit, relations: Relations, profile: RunProfile | None, jobs: int
+) -> bool:
     """Run a unit on the compiled machine; False if a functor has no value, for Python to judge."""
     facts, number = context.guard.facts, context.counting.next
     try:
-        guard, progress = context.guard, context.progress
-        NativeRounds(context.program, unit, relations, context.counting, guard, progress, jobs).run()
+        with _recorded(profile, unit, "") as runs:
+            rounds = NativeRounds(
+                context.program, unit, relations, context.counting, context.guard, context.progress, jobs
+            )
+            rounds.profile = runs
+            rounds.run()
     except Undefined:
         context.guard.facts = facts
         context.counting.restart(number)
@@ -157,9 +176,7 @@ def _started(program: Program, guard: Guard, progress: Progress | None) -> Conte
 
 def explain_code(program: Program, only: str | None = None) -> str:
     """The Python code of a program's rules, or of those of one relation or name."""
-    run = _started(program, Guard(Limits()), None)
-    run.sampled = Sampled(growing=True)
-    run.load_all({})
+    run = without_facts(program)
     parts = []
     for unit in units(program):
         for rule in unit.rules:
@@ -167,12 +184,17 @@ def explain_code(program: Program, only: str | None = None) -> str:
                 continue
             if p.draws_numbers(rule):
                 parts.append(f"{comment(str(rule))}\n# is not compiled: it numbers its facts in sorted order")
-                continue
-            deltas: list[int | None] = [None]
-            if unit.recursive:
-                deltas = list(unit.positions(rule)) or [None]
-            parts += [run.compiled(rule, delta, unit).source for delta in deltas]
+            else:
+                parts += [compiled.source for compiled in run.versions(rule, unit)]
     return "\n\n".join(parts)
+
+
+def without_facts(program: Program) -> Context:
+    """A run over the facts in the program's text alone, to show the code of its rules."""
+    run = _started(program, Guard(Limits()), None)
+    run.sampled = Sampled(growing=True)
+    run.load_all({})
+    return run
 
 
 class Context:
@@ -235,9 +257,14 @@ class Context:
         if found is None:  # the rule is kept beside its code, so that its id stays its own
             known = self._statistics(rule, unit)
             functors, settled = self.program.functors, self._is_settled(rule)
-            found = rule, compile_rule(rule, delta, self.shapes, known, functors, known=settled)
+            found = rule, compile_rule(rule, delta, self.shapes, known, functors, Use(known=settled))
             self.cache[id(rule), delta] = found
         return found[1]
+
+    def versions(self, rule: Rule, unit: Unit) -> list[Compiled]:
+        """A rule as its unit runs it: from each atom of the unit, or as a whole."""
+        places: list[int | None] = [*unit.positions(rule)] if unit.recursive else []
+        return [self.compiled(rule, place, unit) for place in places or [None]]
 
     def task(self, rule: Rule, delta: int | None, unit: Unit) -> _Task:
         """A compiled rule on the indexes it asks for."""
@@ -250,7 +277,9 @@ class Context:
         if (id(rule), delta) not in self.late:
             known = self._statistics(rule, unit)
             functors, settled = self.program.functors, self._is_settled(rule)
-            self.late[id(rule), delta] = compile_late(rule, delta, self.shapes, known, functors, settled)
+            self.late[id(rule), delta] = compile_late(
+                rule, delta, self.shapes, known, functors, Use(known=settled)
+            )
         other = self.late[id(rule), delta]
         if other is None or other.driver is None:
             return _Task(rule, atom.relation, early, compiled.only_new)
@@ -260,10 +289,18 @@ class Context:
     def offers(self, rule: Rule, delta: int | None, maps: Mapping[str, BestMap], unit: Unit) -> _Task:
         """A rule that offers values to a map."""
         known = maps[rule.head.relation]
-        writer = LeastWriter if known.op == "min" else GreatestWriter
+        use = Use(Action.LEAST if known.op == "min" else Action.GREATEST)
         statistics, functors = self._statistics(rule, unit), self.program.functors
         made = offering(rule, known)
-        compiled = compile_rule(made, delta, self.shapes, statistics, functors, writer, sets=False)
+        compiled = compile_rule(made, delta, self.shapes, statistics, functors, use, sets=False)
+        atom = None if delta is None else rule.body[delta]
+        source = atom.relation if isinstance(atom, p.Atom) else None
+        return _Task(rule, source, self._bound(compiled), only_new=False)
+
+    def deriving(self, rule: Rule, delta: int | None, unit: Unit) -> _Task:
+        """A rule that derives a set of rows."""
+        statistics, functors = self._statistics(rule, unit), self.program.functors
+        compiled = compile_rule(rule, delta, self.shapes, statistics, functors, Use(Action.ROWS), sets=False)
         atom = None if delta is None else rule.body[delta]
         source = atom.relation if isinstance(atom, p.Atom) else None
         return _Task(rule, source, self._bound(compiled), only_new=False)
@@ -331,16 +368,17 @@ class _Task:
 class UnitRun(Rounds):
     """One unit, from the relations it reads: rounds until nothing is new."""
 
-    def __init__(self, run: Context, unit: Unit) -> None:
+    def __init__(self, run: Context, unit: Unit, profile: UnitRuns | None = None) -> None:
         invents = any(p.invents(rule) for rule in unit.rules)
         limited = any(name in run.program.limits for name in unit.relations)
         super().__init__(", ".join(unit.relations), run.shapes, run.guard, invents and not limited)
-        self.context, self.unit = run, unit
+        self.context, self.unit, self.profile = run, unit, profile
+        self.growing = growing_unit(run.program, unit)
         self.tables = run.tables
         self.steps = flow_steps(run.program, unit, run.shapes) if run.shares else None
         self.once: list[_Task] = []
         self.recursive: list[tuple[Rule, int]] = []  # with the atom to be read as Δ
-        for rule in unit.rules:
+        for rule in () if self.growing else unit.rules:
             positions = unit.positions(rule) if unit.recursive else []
             self.recursive += [(rule, position) for position in positions]
             if p.draws_numbers(rule):
@@ -428,7 +466,40 @@ class UnitRun(Rounds):
             if self.context.progress is not None:
                 self.context.progress(name, 2, len(self.tables[name]))
 
+    def _grow(self, growing: GrowingUnit) -> None:
+        """Let running totals and joined values grow, round by round."""
+        context, names = self.context, (*self.unit.relations, *growing.relations)
+        for name, relation in growing.relations.items():
+            context.shapes[name] = shape_of(relation.arity)
+            context.tables[name] = TableOf(context.shapes[name])
+        base = {name: set(self.tables[name].rows()) for name in self.unit.relations}
+        for name in self.unit.relations:
+            self.tables[name].clear()
+        whole = evolve(self.unit, relations=names, rules=growing.rules)
+        once: list[_Task] = []
+        forward: list[tuple[str, str, _Task]] = []
+        for rule in growing.rules:
+            positions: list[int | None] = [*whole.positions(rule)]
+            for position in positions or [None]:
+                task = context.deriving(rule, position, whole)
+                if task.source is None:
+                    once.append(task)
+                else:
+                    forward.append((task.source, rule.head.relation, task))
+        growth = Growth(self.name, growing, self.tables, self.shapes, forward, context.guard)
+        found = base
+        for task in once:
+            task(None, found.setdefault(task.rule.head.relation, set()))
+        growth.run(found)
+        for name in growing.relations:
+            del context.tables[name], context.shapes[name]
+        if context.progress is not None:
+            context.progress(self.name, 2, sum(len(self.tables[name]) for name in self.unit.relations))
+
     def run(self) -> None:
+        if self.growing is not None:
+            self._grow(self.growing)
+            return
         maps = only_maps(self.context.program, self.unit) if self.dominance else ""
         if isinstance(maps, dict):
             self._settle_maps(maps)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from everlog.core.codegen import settable
+from everlog.core.ir.set_variables import settable
 from everlog.core.program import Atom, Program, Rule, Variable
 from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit

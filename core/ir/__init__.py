@@ -1,8 +1,4 @@
-"""The small language between rules and the machine that runs them: loops over rows and indexes.
+"""Rules as plans: loops over rows and indexes, sets of values, and an action at the bottom.
 
-| module | holds |
-|---|---|
-| `operations` | the operations: scan, probe, exists, compare, let, add; and a plan made of them |
-| `lowering` | one version of a rule, in a chosen order of joins, as a plan |
-| `listing` | a plan as text |
+[README.md](README.md) lists the modules in reading order.
 """

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
 from everlog.core.ir.operations import (
@@ -48,6 +48,11 @@ def _lines(operations: Iterable[Operation], depth: int) -> Iterator[str]:
         depth += is_loop(operation)
 
 
+def line_of(operation: Operation) -> str:
+    """One operation, in one line."""
+    return _line(operation)
+
+
 def _line(operation: Operation) -> str:
     match operation:
         case Scan(source, binds):
@@ -83,5 +88,10 @@ def _read(source: Source, key: Key, binds: Binds) -> str:
         columns[column] = f"={operand}"
     for column, variable in binds:
         columns[column] = str(variable)
+    return read_of(source, dict(enumerate(columns)))
+
+
+def read_of(source: Source, columns: Mapping[int, str]) -> str:
+    """What is read of a relation; columns without a text are not read."""
     version = "" if source.version is Version.ALL else f"{source.version} "
-    return f"{version}{source.relation}({', '.join(columns)})"
+    return f"{version}{source.relation}({', '.join(columns.get(n, '_') for n in range(source.arity))})"

@@ -252,6 +252,7 @@ class _Body:
             return literal.kind
         if isinstance(literal.target, Call):
             return literal.target.kind
+        assert isinstance(value, Variable)
         found = next((k for x in (*literal.body, *self.body) for k in self._kinds(x, value)), None)
         assert found is not None, f"no kind: {literal}"
         return found

@@ -4,7 +4,8 @@ A plan runs depth first.  `Scan`, `Probe` and `Count` are loops: each row gives 
 and the operations below run for it.  A test that fails returns to the loop above it.  `Add`
 stands at the bottom: it derives a fact.
 
-Operands are variables and constants.  A term that computes something is a `Let` before its use.
+Operands are variables and constants.  A term that computes something is a `Let` before its use; in
+plans for Python (`set_operations`) it may stand anywhere.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.core.program import Constant, Kind, Rule, Variable
+from everlog.core.program import Kind, Rule, Term, Variable
+from everlog.core.storage.shape import Columns
 
-Operand: TypeAlias = Variable | Constant
+Operand: TypeAlias = Term  # for the compiled machine: a variable or a constant
 Key: TypeAlias = tuple[tuple[int, Operand], ...]  # columns, ascending, with the values they must have
 Binds: TypeAlias = tuple[tuple[int, Variable], ...]  # columns, ascending, with the variables that get them
 
@@ -39,11 +41,26 @@ class Source:
 
 
 @frozen
+class Index:
+    """The values of the columns `rest`, for each value of the columns `key`."""
+
+    source: Source
+    key: Columns
+    rest: Columns
+
+
+@frozen
 class Scan:
-    """A loop over all rows."""
+    """A loop over all rows.
+
+    In plans for Python, `columns` are those of the rows, and of a single column only values come
+    that are keys of the indexes in `cut`.
+    """
 
     source: Source
     binds: Binds
+    columns: Columns = ()
+    cut: tuple[Index, ...] = ()
 
 
 @frozen
@@ -53,6 +70,7 @@ class Probe:
     source: Source
     key: Key
     binds: Binds
+    cut: tuple[Index, ...] = ()
 
 
 @frozen

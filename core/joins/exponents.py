@@ -1,9 +1,7 @@
 """The exponent of D in what one update costs, by strategy: what `explain` may promise.
 
 An update costs a *search* for the matches that change, and a step for each *match*.  A match that
-the head tells is paid by its reader.  A match that the head does not tell, because it hides a
-variable or because a condition above the join rejects it, is not: then the number of matches that
-one row can have is part of the cost.
+the head tells is paid by its reader; others are part of the cost (`untold`).
 
 | strategy | exponent of the search | source |
 |---|---|---|
@@ -16,12 +14,12 @@ one row can have is part of the cost.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from everlog.core.classify.classes import is_acyclic
-from everlog.core.classify.covers import agm_exponent, fractional_cover
+from everlog.core.classify.classes import is_acyclic, is_hierarchical
+from everlog.core.classify.covers import agm_exponent
 from everlog.core.classify.multivariate import multivariate_width
 from everlog.core.classify.query import Query
 from everlog.core.classify.widths import fractional_hypertree_width
@@ -36,11 +34,12 @@ from everlog.core.joins.join_strategies import (
 )
 from everlog.core.joins.order_costs import best_order
 from everlog.core.joins.splits import split_exponent
+from everlog.core.joins.untold import Shown, untold_exponent
 
 MOST_SUBSETS = 4096
 
 
-def refuge_of(query: Query) -> str:
+def refuge_of(query: Query, shown: Shown | None = None) -> str:
     """The view with the smallest exponent for facts that come and go: where `auto` moves to.
 
     Delta if there is none that stays about as large as the relations.
@@ -52,22 +51,24 @@ def refuge_of(query: Query) -> str:
     >>> refuge_of(Query.of("r(a, b)", "s(b, c)", "t(c, d)", "u(d, e)", "v(a, e)"))
     'generations'
     """
-    return next(iter(refuges_of(query)), DELTA)
+    return next(iter(refuges_of(query, shown)), DELTA)
 
 
-def refuges_of(query: Query) -> tuple[str, ...]:
+@lru_cache(maxsize=1024)
+def refuges_of(query: Query, shown: Shown | None = None) -> tuple[str, ...]:
     """All views with the smallest exponent: which of them is quicker, the stream decides.
 
     >>> refuges_of(Query.of("r(a, b)", "s(b, c)", "t(a, c)"))
     ('heavy_light', 'generations')
     """
-    views = [CALIBRATED] if is_acyclic(query) else []  # of a cyclic query its bags may be large
-    views = [view for view in (HEAVY_LIGHT, *views, GENERATIONS) if not JOINS[view].refusal(query)]
-    exponents = {view: search_exponent(view, query) for view in views}
+    views = [VIEW_TREE] if is_hierarchical(query) else [HEAVY_LIGHT]
+    views += [CALIBRATED] if is_acyclic(query) else []  # of a cyclic query its bags may be large
+    views = [view for view in (*views, GENERATIONS) if not JOINS[view].refusal(query)]
+    exponents = {view: update_exponent(view, query, shown) for view in views}
     return tuple(view for view in views if exponents[view] == min(exponents.values()))
 
 
-def growing_refuge_of(query: Query) -> str:
+def growing_refuge_of(query: Query, shown: Shown | None = None) -> str:
     """The view to move to while no fact has gone: where it stays small, one that only grows.
 
     On a join tree, calibrated bags are as large as the relations; one bag for everything is as
@@ -76,8 +77,33 @@ def growing_refuge_of(query: Query) -> str:
     >>> growing_refuge_of(Query.of("r(a, b)", "s(b, c)", "t(c, d)"))
     'calibrated'
     """
+    refuge = refuge_of(query, shown)
     small = is_acyclic(query) or len(fractional_hypertree_width(query).decomposition.bags) == 1
-    return CALIBRATED if small else refuge_of(query)
+    if not small or (refuge != DELTA and growing_exponent(query, shown) > update_exponent(refuge, query, shown)):
+        return refuge
+    return CALIBRATED
+
+
+def growing_exponent(query: Query, shown: Shown | None = None) -> Fraction:
+    """The exponent of N for one insert while no fact goes: Theorem 4.1, and all matches together.
+
+    >>> path = Query.of("r(a, b)", "s(b, c)")
+    >>> growing_exponent(path), growing_exponent(path, Shown(frozenset("b")))
+    (Fraction(0, 1), Fraction(1, 1))
+    """
+    own = fractional_hypertree_width(query).value - 1
+    return max(own, agm_exponent(query) - 1) if _untold(CALIBRATED, query, shown) else own
+
+
+def update_exponent(strategy: str, query: Query, shown: Shown | None = None) -> Fraction:
+    """The exponent of D in the work for one update, without facts that change."""
+    if strategy == AUTO:
+        strategy = refuge_of(query, shown)
+    return max(search_exponent(strategy, query), _untold(strategy, query, shown))
+
+
+def _untold(strategy: str, query: Query, shown: Shown | None) -> Fraction:
+    return Fraction(0) if shown is None else untold_exponent(strategy, query, shown)
 
 
 def search_exponent(strategy: str, query: Query) -> Fraction:
@@ -101,21 +127,6 @@ def search_exponent(strategy: str, query: Query) -> Fraction:
     if strategy == VIEW_TREE and (known := best_order(query)[1]) is not None:
         return known
     return agm_exponent(query)
-
-
-def match_exponent(query: Query, shown: Collection[str]) -> Fraction:
-    """How many rows over the `shown` variables one row of an atom can be part of, as a power of D.
-
-    >>> one, other = Query.of("r(a, b)", "s(b)"), Query.of("r(a, b)", "s(a, c)")
-    >>> match_exponent(one, "a"), match_exponent(other, "a")
-    (Fraction(1, 1), Fraction(0, 1))
-    """
-    widest = Fraction(0)
-    for number, fixed in enumerate(query.atoms):
-        others = [frozenset(a.variables) for n, a in enumerate(query.atoms) if n != number]
-        left = frozenset(v for v in shown if v not in fixed.variables)
-        widest = max(widest, fractional_cover(others, left).number)
-    return widest
 
 
 @lru_cache(maxsize=1024)

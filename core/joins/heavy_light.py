@@ -117,7 +117,8 @@ class HeavyLight(CountedView):
             raise CannotServe(NO_SPLITS)
         classes = classes_of(query)
         names = dict(zip(asked.query.variables, query.variables, strict=True))
-        inner = Asked(query, tuple(names[v] for v in asked.kept), (), asked.counting)
+        kept, summed = tuple(names[v] for v in asked.kept), names.get(asked.summed, "")
+        inner = Asked(query, kept, (), asked.counting, summed=summed)
         edges = (0, *splits.cuts, UNIT)
         self.cuts = splits.cuts
         self.classes = [

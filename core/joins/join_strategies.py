@@ -28,12 +28,15 @@ GENERATIONS, AUTO, HEAVY_LIGHT = "generations", "auto", "heavy_light"
 
 @frozen
 class JoinStrategy:
-    """`make` makes a view; `about` says what it keeps."""
+    """`make` makes a view; `about` says what it keeps.  With `totals`, what is hidden counts by its
+    total, without a look at its rows.
+    """
 
     make: Callable[[Asked], JoinView]
     about: str
     most_atoms: int = 1000
     serves: Callable[[Query], bool] | None = None
+    totals: bool = False
     step: int = 60  # units of work (core.engine.stepping.work) that a step of the view takes
 
     def refusal(self, query: Query) -> str:
@@ -55,7 +58,7 @@ def _calibrated(asked: Asked) -> JoinView:
 JOINS: Mapping[str, JoinStrategy] = {
     NAIVE: JoinStrategy(Recomputed, "nothing: everything is evaluated again"),
     DELTA: JoinStrategy(FirstOrder, "indexes; what is left of the body is joined for each change"),
-    VIEW_TREE: JoinStrategy(ViewTree, "counts along a variable order", step=20),
+    VIEW_TREE: JoinStrategy(ViewTree, "counts along a variable order", totals=True, step=20),
     CALIBRATED: JoinStrategy(_calibrated, "bags of an optimal decomposition, calibrated both ways", step=30),
     GENERATIONS: JoinStrategy(
         Generations, "rows by age, and what the rest of the body is for each", most_atoms=6, step=180
@@ -64,6 +67,7 @@ JOINS: Mapping[str, JoinStrategy] = {
         HeavyLight,
         "a view tree for each class of values by their degree",
         serves=lambda query: split_exponent(query) is not None,
+        totals=True,
         step=20,
     ),
     AUTO: JoinStrategy(FirstOrder, "as delta, until its work has paid for another view: see core.engine.watch"),
@@ -80,4 +84,5 @@ def view_of(strategy: str, asked: Asked) -> JoinView:
     refusal = JOINS[strategy].refusal(asked.query)
     if refusal:
         raise CannotServe(refusal)
+    assert not asked.summed or JOINS[strategy].totals, "only totals are summed"
     return JOINS[strategy].make(asked)

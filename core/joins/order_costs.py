@@ -17,7 +17,7 @@ Exponents are whole numbers of twelfths here: halves, thirds and quarters are ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from fractions import Fraction
 from functools import cache, lru_cache
 from heapq import heappop, heappush
@@ -149,7 +149,7 @@ class OrderCosts:
         self.orders = [self._tried(sequence) for sequence in sequences]
         self._reach: tuple[Mapping[str, Band], Reach] | None = None  # the last one
 
-    def _mask(self, variables: tuple[str, ...]) -> int:
+    def _mask(self, variables: Collection[str]) -> int:
         return sum(self.bit[v] for v in variables)
 
     def _tried(self, sequence: tuple[tuple[str, ...], ...]) -> TriedOrder:
@@ -204,6 +204,11 @@ class OrderCosts:
         everything = sum(1 << i for i, mask in enumerate(self.masks) if mask)
         stored = (pair for pair in order.stored if answers or pair[1] != everything)
         return max((reach(0, variables, atoms, -1) for variables, atoms in stored), default=0)
+
+    def extensions(self, fixed: Collection[str], bound: Collection[str], bands: Mapping[str, Band]) -> int:
+        """Of D in the rows over some variables that agree with one row over others, in twelfths."""
+        everything = (1 << len(self.masks)) - 1
+        return self.reach(bands)(self._mask(fixed), self._mask(bound), everything, -1)
 
     def reach(self, bands: Mapping[str, Band]) -> Reach:
         """How many bindings of some variables extend others, in twelfths of an exponent of D."""

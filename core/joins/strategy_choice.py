@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from everlog.core.classify.classes import is_hierarchical
 from everlog.core.classify.query import Query, merged_variables, query_of
-from everlog.core.joins.exponents import refuge_of, search_exponent
+from everlog.core.joins.exponents import refuge_of, update_exponent
 from everlog.core.joins.join_strategies import AUTO, CALIBRATED, DELTA, GENERATIONS, JOINS, NAIVE, VIEW_TREE
+from everlog.core.joins.untold import Shown
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -48,7 +49,43 @@ class JoinChoice:
     moves: tuple[str, ...] = ()
 
 
-def choose(rule: Rule, program: Program, growing: Collection[str], wish: str = "") -> JoinChoice:
+@frozen
+class Wanted:
+    """What a rule wants of its join: `shown`, and for a sum the rule with 1 in the place of what is
+    summed, which a view with totals runs.
+    """
+
+    rule: Rule
+    shown: Shown
+    summed: str = ""
+
+
+def wanted(rule: Rule, op: str = "", kind: Kind | None = None) -> Wanted:
+    """For the derivations of facts, or for an aggregate `op` over the last column of the head.
+
+    Counts, and sums of whole numbers, are linear: a view may tell totals in the place of values.
+
+    >>> from everlog.core.program import Kind, Variable
+    >>> a, x = Variable("a"), Variable("x")
+    >>> rule = Rule(Atom("@sum", (a, x)), (Atom("r", (a,)), Atom("s", (a, x))))
+    >>> found = wanted(rule, "sum", Kind.NUMBER)
+    >>> print(found.rule.head, found.summed, *found.shown.variables)
+    @sum(a, 1) x a
+    """
+    query, target, summed = query_of(rule), rule.head.args[-1] if op else None, ""
+    whole = kind in (Kind.NUMBER, Kind.UNSIGNED)
+    if op == "sum" and whole and isinstance(target, Variable) and target.name in query.variables:
+        summed = target.name
+        rule = evolve(rule, head=evolve(rule.head, args=(*rule.head.args[:-1], Constant(1, Kind.NUMBER))))
+        query = query_of(rule)
+    told = op == "count" or (op == "sum" and whole) or (not op and query.free == set(query.variables))
+    shown = Shown(frozenset(shown_variables(rule, query)), told and shows_head_only(rule))
+    return Wanted(rule, shown, summed)
+
+
+def choose(
+    rule: Rule, program: Program, growing: Collection[str], wish: str = "", want: Wanted | None = None
+) -> JoinChoice:
     """The strategy for a rule in normal form.  `growing` are the relations that lose no facts."""
     if wish:
         return JoinChoice(wish, "asked for")
@@ -58,18 +95,21 @@ def choose(rule: Rule, program: Program, growing: Collection[str], wish: str = "
     obstacle = structural_obstacle(rule, program)
     if obstacle:
         return JoinChoice(DELTA, obstacle)
+    want = want or wanted(rule)
     if is_hierarchical(query):
         if is_its_own_view_tree(rule, query):
+            if want.summed and not JOINS[VIEW_TREE].refusal(query):
+                return JoinChoice(AUTO, "hierarchical, and a sum, whose totals may be kept")
             return JoinChoice(DELTA, "hierarchical; of two atoms, the indexes of delta are the view tree")
         refusal = JOINS[VIEW_TREE].refusal(query)
         return JoinChoice(DELTA, refusal) if refusal else JoinChoice(VIEW_TREE, "hierarchical")
     if all(atom.relation in growing for atom in query.atoms):
         refusal = JOINS[CALIBRATED].refusal(query)
         return JoinChoice(DELTA, refusal) if refusal else JoinChoice(CALIBRATED, "its facts only come")
-    refuge = refuge_of(query)
+    refuge = refuge_of(query, want.shown)
     if refuge == DELTA:
         return JoinChoice(DELTA, JOINS[GENERATIONS].refusal(query))
-    if search_exponent(refuge, query) > search_exponent(DELTA, query):
+    if update_exponent(refuge, query, want.shown) > update_exponent(DELTA, query, want.shown):
         return JoinChoice(DELTA, "not hierarchical, and no view of the join has a smaller exponent than delta")
     return JoinChoice(AUTO, "not hierarchical, and facts may go")
 

@@ -38,6 +38,9 @@ class Asked:
 
     A view that is to be `enumerated` keeps ready what all its answers need; each then comes after a
     constant number of steps, the first one too.  Otherwise only changes are asked for.
+
+    The weight of an answer is the number of ways to complete it; with `summed`, a variable of whole
+    numbers, it is the sum of its values in these ways.
     """
 
     query: Query
@@ -45,6 +48,7 @@ class Asked:
     ranges: tuple[Bound, ...] = ()
     counting: bool = False
     enumerated: bool = True
+    summed: str = ""
 
     @staticmethod
     def full(

@@ -12,6 +12,10 @@ up by values that are known: O(1) for each update.  For other queries some varia
 not known yet and are searched (F-IVM), which may cost as much as the database is large.  The order
 is then the one whose updates have the smallest exponent.
 
+A variable that is summed is a factor of the totals of its node, so that weights above it are sums.
+Sums of different answers must not cancel: above the largest subtree that has the variable and shows
+nothing, weights count again in how many ways there is a sum that is not zero.
+
 No entry is zero, so a walk downwards never meets a dead end: answers come with constant delay, and
 nothing is kept of them.  The answers of one row are found likewise, after the search upwards.  A
 subtree none of whose variables is shown counts by its total and is not walked at all.
@@ -29,7 +33,7 @@ from attrs import define, field
 from everlog.core.joins.code import MOST_LOOPS, Code, key_text, local, row_text
 from everlog.core.joins.generic_join import write_join
 from everlog.core.joins.order_costs import best_order
-from everlog.core.joins.tries import Input
+from everlog.core.joins.tries import Input, picker
 from everlog.core.joins.variable_orders import Order, OrderNode
 from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
 from everlog.core.program import Row
@@ -57,7 +61,8 @@ class Node:
 class ViewTree(CountedView):
     """Invariants:
     I1  an entry of a view is the number of completions below it, and is not zero;
-    I2  a total is the sum of its view's entries for a key.
+    I2  a total is the sum of its view's entries for a key, each times its value of the variable
+        that is summed, if that is one of the node.
     """
 
     def __init__(self, asked: Asked, order: Order | None = None) -> None:
@@ -70,6 +75,7 @@ class ViewTree(CountedView):
         self.order = best_order(asked.query)[0] if order is None else order
         self.roots = [self._placed(root, None) for root in self.order]
         self._home: dict[int, Node] = {i: node for node in self.nodes for i in node.order.atoms}
+        self._sums = self._with_sums()
         self._updates: list[Callable[..., None]] = []
         self._deltas: list[Callable[..., Iterator[Weighted]]] = []
         self._all: Callable[[], Iterator[Weighted]]
@@ -82,6 +88,15 @@ class ViewTree(CountedView):
         node.parts = [self.inputs[i] for i in order.atoms] + [child.total for child in node.children]
         return node
 
+    def _with_sums(self) -> list[Node]:
+        """The nodes whose totals are sums, upwards from that of the variable that is summed."""
+        found: list[Node] = []
+        node = next((node for node in self.nodes if self.asked.summed in node.order.variables), None)
+        while node is not None and not node.shows(self.asked.kept):
+            found.append(node)
+            node = node.parent
+        return found
+
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
     def _write(self) -> None:
@@ -92,7 +107,7 @@ class ViewTree(CountedView):
         for number in range(len(self.inputs)):
             self._write_delta(code, number)
         code.define("answers", "")
-        self._write_tops(code, None)
+        self._write_tops(code)
         self._write_answers(code, self.roots)
         scope = code.compiled()
         for number, source in enumerate(self.inputs):
@@ -109,7 +124,8 @@ class ViewTree(CountedView):
             code.line(f"_count[0] += {1 + len(node.parts)}")
         others = [other for other in node.parts if other is not part]
         write_join(code, others, set(part.schema), self.asked.ranges, self.asked.counting)
-        totals = [child.total for child in node.children if child.total is not part]
+        counted = [child for child in node.children if child not in self._sums[-1:] or node in self._sums]
+        totals = [child.total for child in counted if child.total is not part]
         code.line(f"w = {' * '.join(['d', *(self._weight(code, total) for total in totals)])}")
         view, key = code.name("view", node.view), key_text(map(local, node.order.key))
         code.line(f"entries = {view}.get({key})")
@@ -120,7 +136,13 @@ class ViewTree(CountedView):
         code.line("else:")
         code.line(f"    del entries[{value}]")
         code.line(f"    if not entries: del {view}[{key}]")
-        code.line(f"{code.name('add', node.total.add)}({row_text(map(local, node.order.key))}, w)")
+        if node in self._sums[:1]:
+            code.line(f"w *= {local(self.asked.summed)}")
+            code.test("w")
+        code.line(f"before = {code.name('add', node.total.add)}({row_text(map(local, node.order.key))}, w)")
+        if node in self._sums[-1:] and node.parent is not None:
+            code.line("w = (before + w != 0) - (before != 0)")
+            code.test("w")
         if node.parent is not None:
             above = ", ".join([*map(local, node.order.key), "w"])
             code.line(f"{_change(node.parent, node.total)}({above})")
@@ -142,7 +164,8 @@ class ViewTree(CountedView):
         bound = set(source.schema)
         if searched:
             code.line("found = []")
-        self._write_tops(code, source)
+        top = path[-1][0] if path else None
+        self._write_tops(code, source, top)
         for node, part in path:
             others = [other for other in node.parts if other is not part]
             write_join(code, others, bound, self.asked.ranges, self.asked.counting)
@@ -153,8 +176,7 @@ class ViewTree(CountedView):
             code.define(f"delta{number}", "found")
             code.loop(values, "found")
         below = [child for node, part in path for child in node.children if child.total is not part]
-        top = path[-1][0] if path else None
-        self._write_answers(code, [*below, *(root for root in self.roots if root is not top)])
+        self._write_answers(code, [*below, *(root for root in self.roots if root is not top)], bound)
 
     def _path(self, number: int) -> Iterator[tuple[Node, Input]]:
         """The nodes from an atom to the root, each with the part of it that lies on the path."""
@@ -164,17 +186,21 @@ class ViewTree(CountedView):
             part = node.total
             node = node.parent
 
-    def _write_tops(self, code: Code, but: Input | None) -> None:
-        """There is no answer unless every tree, and every atom without variables, has something."""
+    def _write_tops(self, code: Code, but: Input | None = None, own: Node | None = None) -> None:
+        """There is no answer unless every other tree, and every atom without variables, has
+        something.
+        """
         for root in self.roots:
-            code.test(code.name("view", root.view))
+            if root is not own:
+                held = root.total.rows if root in self._sums else root.view
+                code.test(code.name("held", held))
         for source in self.inputs:
             if not source.schema and source is not but:
                 code.test(code.name("rows", source.rows))
 
-    def _write_answers(self, code: Code, below: Iterable[Node]) -> None:
+    def _write_answers(self, code: Code, below: Iterable[Node], bound: Collection[str] = ()) -> None:
         """Loops down these subtrees, and a row for each way through them."""
-        weights: list[str] = []
+        weights = [local(v) for v in [self.asked.summed] if v in bound]
         waiting = list(below)
         while waiting:
             node = waiting.pop(0)
@@ -185,6 +211,9 @@ class ViewTree(CountedView):
             code.loop(key_text(map(local, node.order.variables)), entries)
             if self.asked.counting:
                 code.line("_count[0] += 1")
+            if self.asked.summed in node.order.variables:
+                weights.append(local(self.asked.summed))
+                code.test(weights[-1])
             waiting += node.children
         code.line(f"yield {row_text(map(local, self.asked.kept))}, {' * '.join(weights) or '1'}")
 
@@ -231,11 +260,19 @@ class ViewTree(CountedView):
             sums = {}
             for key, entries in node.view.items():
                 assert all(entries.values()), "I1: zero"
-                sums[key if len(node.order.key) != 1 else (key,)] = sum(entries.values())
-            assert node.total.rows == sums, f"I2: {node.order}"
+                sums[key if len(node.order.key) != 1 else (key,)] = self._total(node, entries)
+            assert node.total.rows == {key: total for key, total in sums.items() if total}, f"I2: {node.order}"
             node.total.check()
         for source in self.inputs:
             source.check()
+
+    def _total(self, node: Node, entries: dict[Any, int]) -> int:
+        """The total of some entries of a node."""
+        if node not in self._sums[:1]:
+            return sum(entries.values())
+        factor = picker(node.order.variables, (self.asked.summed,))
+        alone = len(node.order.variables) == 1
+        return sum(w * (value if alone else factor(value)) for value, w in entries.items())
 
 
 def _change(node: Node, part: Input) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from everlog.core.program import Aggregate, Atom, Call, Kind, Literal, Range, Rule, Wildcard, calls_of
+from everlog.core.program.ordered_groups import ordered_aggregate
 
 NUMBER, UNSIGNED, FLOAT, SYMBOL = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
 
@@ -100,6 +101,8 @@ def _reasons(rule: Rule) -> Iterator[str]:
     for literal in _literals(rule.body):
         if isinstance(literal, Aggregate) and literal.op in ("count", "sum", "mean") and _has_wildcards(literal):
             yield f"{rule.name} counts what it does not name"
+        if isinstance(literal, Aggregate) and ordered_aggregate(literal) is not None:
+            yield f"{rule.name} aggregates over intervals, which are kept in order"
         if isinstance(literal, Range) and literal.kind is FLOAT:
             yield f"{rule.name} has a range of floats"
     for call in calls_of(rule):

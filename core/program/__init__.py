@@ -9,6 +9,9 @@
 | `dependencies` | which relation needs which, and the units in order; `strong` finds components |
 | `demand` | programs that compute only what a query needs; `demand_constants` helps |
 | `carried` | columns that recursive rules carry along, and the steps of their other columns |
+| `joined_values` | relations whose facts of one key are joined into one: lattices |
+| `growing`, `growth_uses` | sums and counts through recursion; which uses are sound |
+| `ordered_groups` | aggregates over intervals of an order: ranks, windows, running totals |
 | `best_values` | relations that are maps to a least or greatest value; which uses are monotone |
 | `order` | the order of rows and values |
 | `fact_rows` | rows from outside, checked against a relation |

@@ -14,6 +14,7 @@ Source: Ross, Sagiv, Monotonic aggregation in deductive databases, PODS 1992.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from attrs import frozen
@@ -74,6 +75,15 @@ class Misuse:
         return f"{self.rule.name}: {self.why}"
 
 
+def as_written(message: str) -> str:
+    """A message without the numbers of local names.
+
+    >>> as_written("`sum n@2` may become smaller")
+    '`sum n` may become smaller'
+    """
+    return re.sub(r"@\d+", "", message)
+
+
 def best_map(program: Program, relation: str) -> BestMap | None:
     """The map that subsumption makes of a relation, if it does.
 
@@ -113,7 +123,7 @@ def best_maps(program: Program, names: Iterable[str]) -> dict[str, BestMap]:
 def misuse_of(program: Program, unit: Unit, maps: Mapping[str, BestMap]) -> Misuse | None:
     """The first use of a map's value in a unit that is not monotone."""
     for rule in unit.rules:
-        found = _Uses(program, rule, maps).misuse()
+        found = Uses(program, rule, maps).misuse()
         if found is not None:
             return found
     return None
@@ -151,32 +161,33 @@ def check_ordered(value: Value, relation: str) -> None:
         )
 
 
-class _Mixture(Exception):
+class Mixture(Exception):
     """A term moves neither up nor down when a value improves."""
 
     def __init__(self, term: Term, hint: str = "") -> None:
         self.term, self.hint = term, hint
 
 
-class _Uses:
+class Uses:
     """The uses of values in one rule."""
 
     def __init__(self, program: Program, rule: Rule, maps: Mapping[str, BestMap]) -> None:
         self.program, self.rule, self.maps = program, rule, maps
         self.moves: dict[str, int] = {}  # variables that move with a value
         self.of: dict[str, str] = {}  # each with the relation of the value
+        self.what: dict[str, str] = {}  # what the value is of it; by default `the value of`
         self.bound = {v.name for x in rule.body if isinstance(x, Atom) for a in x.args for v in variables_of(a)}
         self.kinds = dict(_kinds(program, rule))
         self.positive = dict(_not_negative(rule))
 
     def misuse(self) -> Misuse | None:
-        found = self._joined() or self._bound_by_equality()
+        found = self._joined() or self.bound_by_equality()
         for literal in self.rule.body:
-            found = found or self._literal(literal)
+            found = found or self.use_of(literal)
         return found or self._head()
 
     def _wrong(self, literal: Literal | None, variable: str, why: str, hint: str) -> Misuse:
-        return Misuse(self.rule, literal, variable, why, hint)
+        return Misuse(self.rule, literal, variable, as_written(why), as_written(hint))
 
     # ── atoms ────────────────────────────────────────────────────────────────────────────────
 
@@ -207,7 +218,7 @@ class _Uses:
             self.moves[value.name], self.of[value.name] = known.direction, literal.relation
         return None
 
-    def _bound_by_equality(self) -> Misuse | None:
+    def bound_by_equality(self) -> Misuse | None:
         """Find the variables that equalities make of values."""
         todo = [x for x in self.rule.body if isinstance(x, Comparison) and x.op == "="]
         changed = True
@@ -221,7 +232,7 @@ class _Uses:
                         continue
                     try:
                         self.moves[side.name] = self._move(other)
-                    except _Mixture as problem:
+                    except Mixture as problem:
                         return self._mixture(literal, problem)
                     self.of[side.name] = next(self.of[v.name] for v in variables_of(other) if v.name in self.of)
                     todo.remove(literal)
@@ -232,31 +243,33 @@ class _Uses:
 
     # ── literals ─────────────────────────────────────────────────────────────────────────────
 
-    def _literal(self, literal: Literal) -> Misuse | None:
+    def use_of(self, literal: Literal) -> Misuse | None:
         match literal:
             case Comparison():
                 return None if literal in self.defining else self._compared(literal)
             case Negation(atom):
-                return self._unused(literal, atom.args, "is negated")
+                return self.unused(literal, atom.args, "is negated")
             case Range():
-                return self._unused(literal, literal.bounds, "bounds a range")
+                return self.unused(literal, literal.bounds, "bounds a range")
             case Aggregate(outer=outer):
-                return self._unused(literal, outer, "is used in an aggregate")
+                return self.unused(literal, outer, "is used in an aggregate")
             case Atom():
                 return None
 
-    def _unused(self, literal: Literal | None, terms: Iterable[Term], how: str) -> Misuse | None:
+    def unused(self, literal: Literal | None, terms: Iterable[Term], how: str) -> Misuse | None:
         for term in terms:
             for v in variables_of(term):
                 if v.name in self.moves:
                     why = f"`{v}`, the value of `{self.of[v.name]}`, {how}, but may still improve"
+                    if v.name in self.what:
+                        why = f"{self.what[v.name]} `{self.of[v.name]}` {how}, but may still grow"
                     return self._wrong(literal, v.name, why, "use it in another relation, after the recursion")
         return None
 
     def _compared(self, literal: Comparison) -> Misuse | None:
         try:
             left, right = self._move(literal.left), self._move(literal.right)
-        except _Mixture as problem:
+        except Mixture as problem:
             return self._mixture(literal, problem)
         if not left and not right:
             return None
@@ -266,6 +279,8 @@ class _Uses:
         term = literal.left if left else literal.right
         name = next(v.name for v in variables_of(term) if v.name in self.moves)
         relation = self.of[name]
+        if name in self.what:
+            return self._shrinks(literal, name)
         op = self.maps[relation].op
         better = "smaller" if op == "min" else "larger"
         why = f"`{literal}` may cease to hold when the value of `{relation}` becomes {better}"
@@ -273,7 +288,13 @@ class _Uses:
         hint = f"accepted are tests that a {better} value passes, too, such as `{name} {sign} 5`"
         return self._wrong(literal, name, why, hint)
 
-    def _mixture(self, literal: Literal | None, problem: _Mixture) -> Misuse:
+    def _shrinks(self, literal: Comparison, name: str) -> Misuse:
+        what = f"{self.what[name]} `{self.of[name]}`"
+        why = f"`{literal}` may cease to hold when {what} grows"
+        hint = f"accepted are tests that a larger one passes, too: `{name} > 5`"
+        return self._wrong(literal, name, why, hint)
+
+    def _mixture(self, literal: Literal | None, problem: Mixture) -> Misuse:
         name = next(v.name for v in variables_of(problem.term) if v.name in self.moves)
         why = f"`{problem.term}` may become better or worse when the value of `{self.of[name]}` improves"
         hint = problem.hint or "accepted are `+`, `min`, `max`, and `*` by what is known not to be negative"
@@ -282,13 +303,13 @@ class _Uses:
     def _head(self) -> Misuse | None:
         head, known = self.rule.head, self.maps.get(self.rule.head.relation)
         keys = [arg for n, arg in enumerate(head.args) if known is None or n != known.column]
-        found = self._unused(None, keys, "is a key of the head" if known else "is a column of the head")
+        found = self.unused(None, keys, "is a key of the head" if known else "is a column of the head")
         if found is not None or known is None:
             return found
         value = head.args[known.column]
         try:
             move = self._move(value)
-        except _Mixture as problem:
+        except Mixture as problem:
             return self._mixture(None, problem)
         if move in (0, known.direction):
             return None
@@ -322,13 +343,13 @@ class _Uses:
                 return self._together(term, moves)
             case name if name in _WIDENING and term.operand is not Kind.SYMBOL:
                 return moves[0]
-        raise _Mixture(term)
+        raise Mixture(term)
 
     def _together(self, term: Term, moves: list[int]) -> int:
         """The common direction of the parts of a sum, a minimum or a maximum."""
         found = {move for move in moves if move}
         if len(found) > 1:
-            raise _Mixture(term)
+            raise Mixture(term)
         return found.pop()
 
     def _product(self, term: Call, moves: list[int]) -> int:
@@ -336,19 +357,19 @@ class _Uses:
         for arg, move in zip(term.args, moves, strict=True):
             if isinstance(arg, Constant) and _sign(arg) < 0 and len(term.args) == 2:
                 return -out
-            if not (self._at_least_zero(arg) or (move and moves.count(0) == len(moves) - 1)):
+            if not (self.is_at_least_zero(arg) or (move and moves.count(0) == len(moves) - 1)):
                 hint = f"add `{arg} >= 0` to the body if it is never negative" if isinstance(arg, Variable) else ""
-                raise _Mixture(term, hint)
+                raise Mixture(term, hint)
         return out
 
-    def _at_least_zero(self, term: Term) -> bool:
+    def is_at_least_zero(self, term: Term) -> bool:
         match term:
             case Constant():
                 return _sign(term) >= 0
             case Variable(name):
                 return self.kinds.get(name) is Kind.UNSIGNED or name in self.positive
             case Call("+" | "*" | "min" | "max", args):
-                return term.kind is Kind.UNSIGNED or all(map(self._at_least_zero, args))
+                return term.kind is Kind.UNSIGNED or all(map(self.is_at_least_zero, args))
             case _:
                 return False
 

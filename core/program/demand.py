@@ -28,6 +28,7 @@ from attrs import evolve, field, frozen
 from everlog.core.program.bodies import binds, is_ready, may_fail, names, variables_of_literal
 from everlog.core.program.demand_constants import with_constants
 from everlog.core.program.dependencies import edges, units
+from everlog.core.program.growing import grows_through
 from everlog.core.program.program import (
     Aggregate,
     Atom,
@@ -103,6 +104,11 @@ def _special(program: Program) -> Iterator[tuple[str, str]]:
             yield name, "it has a choice-domain"
         elif name in program.limits:
             yield name, "it has a .limitsize"
+        elif relation.lattices:
+            yield name, "it joins the values of a lattice"
+    for unit in units(program):
+        if any(True for _ in grows_through(unit)):
+            yield from ((name, "its recursion goes through a running total") for name in unit.relations)
     for subsumption in program.subsumptions:
         yield subsumption.dominated.relation, "it has subsumption"
 

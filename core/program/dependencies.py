@@ -117,7 +117,7 @@ def needed_part(program: Program) -> Program:
 
 def _is_recursive(program: Program, group: set[str], rules: list[Rule]) -> bool:
     return any(program.relations[name].equivalence for name in group) or any(
-        use == "positive" and atom.relation in group for rule in rules for atom, use in atoms_of(rule.body)
+        use != "negative" and atom.relation in group for rule in rules for atom, use in atoms_of(rule.body)
     )
 
 

@@ -46,3 +46,51 @@ class ExactSum:
             return self._finite / _SCALE
         except OverflowError:
             return math.inf if self._finite > 0 else -math.inf
+
+
+# ── sums as single integers ──────────────────────────────────────────────────────────────────
+#
+# For sums that are added to each other, one float is one integer: its value as above, and behind
+# that how many infinities, NaNs and floats the sum has.  The parts never meet: 2^64 floats have
+# less than `_ROOM` together.
+
+_ROOM = 1 << 2300
+_FIELD = 1 << 64
+
+
+def packed_float(value: float) -> int:
+    """One float as an integer that sums may add.
+
+    >>> unpacked_sum(packed_float(1e100) + packed_float(1.5) - packed_float(1e100))
+    1.5
+    """
+    one = _ROOM * _FIELD**3
+    if math.isfinite(value):
+        numerator, denominator = value.as_integer_ratio()
+        return numerator * (_SCALE // denominator) + one
+    field = 0 if value == math.inf else 1 if value == -math.inf else 2
+    return int(_ROOM * _FIELD**field) + one
+
+
+def _unpacked(total: int) -> tuple[ExactSum, int]:
+    found = ExactSum()
+    finite = (total + _ROOM // 2) % _ROOM - _ROOM // 2
+    rest = (total - finite) // _ROOM
+    found._finite = finite
+    found._up, found._down, found._nans = rest % _FIELD, rest // _FIELD % _FIELD, rest // _FIELD**2 % _FIELD
+    return found, rest // _FIELD**3
+
+
+def unpacked_sum(total: int) -> float:
+    """The float nearest to a sum of packed floats."""
+    return _unpacked(total)[0].value()
+
+
+def unpacked_mean(total: int) -> float:
+    """The mean of packed floats.
+
+    >>> unpacked_mean(packed_float(1.0) + packed_float(4.0))
+    2.5
+    """
+    found, number = _unpacked(total)
+    return found.value() / number

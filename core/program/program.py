@@ -314,6 +314,22 @@ class Column:
 
 
 @frozen
+class Lattice:
+    """An order of values, given by functions of the user (`.lattice`).
+
+    `lub` names the functor that joins two values; `bottom` is the least value, which stands for the
+    absence of a fact.  `glb` and `leq` name functors that are only tried (`check --try`).
+    """
+
+    name: str
+    lub: str
+    bottom: Value | None = None
+    glb: str = ""
+    leq: str = ""
+    top: Value | None = None
+
+
+@frozen
 class Relation:
     """A declared relation.
 
@@ -322,7 +338,8 @@ class Relation:
     candidates the first stays (`core.evaluate.choice_domains` defines "first").  Base facts of an
     `insert_only` relation are never deleted.  `auxiliary_of` names the relation that this one helps
     a system of auxiliary relations to maintain (core.engine.planning.systems): the system alone
-    fills it.
+    fills it.  `lattices` has the columns whose values are joined: there is
+    one fact for each value of the others.
     """
 
     name: str
@@ -331,6 +348,7 @@ class Relation:
     choices: tuple[tuple[int, ...], ...] = ()
     insert_only: bool = False
     auxiliary_of: str = ""
+    lattices: tuple[tuple[int, Lattice], ...] = ()
 
     @property
     def arity(self) -> int:

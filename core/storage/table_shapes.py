@@ -11,11 +11,11 @@ Python's sets are fast, so a relation has the form in which rules can work on wh
 from __future__ import annotations
 
 from abc import abstractmethod
+from bisect import bisect
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
 from itertools import accumulate, chain, islice, repeat
 from operator import itemgetter
-from random import Random
 from typing import Generic, TypeVar
 
 from everlog.core.program import Row, Value
@@ -290,10 +290,16 @@ class PairShape(ShapeOf[PairFacts]):
         """Some of the pairs: a key by its number of values, and one of its first values."""
         if self.size_of(facts) <= size:
             return list(self.rows_of(facts))
-        random = Random(0)  # the same plans for the same data
-        chosen = random.choices(list(facts), cum_weights=list(accumulate(map(len, facts.values()))), k=size)
-        places = [random.randrange(min(len(facts[key]), _FIRST_VALUES)) for key in chosen]
-        return [self.row(key, next(islice(facts[key], at, None))) for key, at in zip(chosen, places, strict=True)]
+        keys = list(facts)
+        ends = list(accumulate(map(len, facts.values())))
+        rows = []
+        for number in range(size):  # evenly spread over all pairs
+            place = number * ends[-1] // size
+            at = bisect(ends, place)
+            values = facts[keys[at]]
+            within = (place - ends[at] + len(values)) % _FIRST_VALUES
+            rows.append(self.row(keys[at], next(islice(values, within, None))))
+        return rows
 
     def lookups(self, facts: PairFacts) -> Mapping[Columns, Mapping[Value, Sized]]:
         return {(self.key,): facts}

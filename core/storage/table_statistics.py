@@ -13,21 +13,28 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from attrs import frozen
+
 from everlog.core.program import Row, Value
-from everlog.core.storage.shape import Columns, F, ShapeOf
+from everlog.core.program.functors import COMPARISONS
+from everlog.core.storage.shape import Columns, F, Key, ShapeOf
 
 if TYPE_CHECKING:
     from everlog.core.storage.tables import Table
 
-SAMPLE = 1000  # rows
+SAMPLE = 1000  # rows of a larger table
+WHOLE = 2000  # rows of a table that is read as a whole
 FREQUENT = 24  # values kept for a column
 PROBES = 250  # values looked up to estimate how many rows match
+MET = 100  # rows that stand for those that a join leaves
+SELECTIONS = 64  # remembered for a table
 _OFTEN = 5  # a value is frequent if the sample has it this often
+_SHARE_OF_A_TEST = 1 / 3  # of rows that nothing is known of
 UNKNOWN = 1_000_000  # assumed rows of a relation without statistics
 
 
@@ -45,6 +52,9 @@ class Statistics:
         "_distinct",
         "_frequent",
         "_matching",
+        "_meeting",
+        "_selected",
+        "complete",
         "exact",
         "lookups",
         "rows",
@@ -56,34 +66,34 @@ class Statistics:
         rows: float,
         sample: list[Row],
         exact: Mapping[Columns, int] | None = None,
-        lookups: Mapping[int, Mapping[Value, Sized]] | None = None,
+        lookups: Mapping[Columns, Mapping[Any, Sized]] | None = None,
+        complete: bool | None = None,
     ) -> None:
         self.rows, self.sample = rows, sample
+        self.complete = len(sample) >= rows if complete is None else complete  # whether the sample has all rows
         self.exact = exact or {}  # distinct values, counted by an index
-        self.lookups = lookups or {}  # column → value → the rows with it, where an index exists
-        self._counts: dict[int, Counter[Value]] = {}
+        self.lookups = lookups or {}  # columns → values → the rows with them, where an index exists
+        self._counts: dict[Columns, Counter[Key]] = {}
         self._distinct: dict[Columns, float] = {}
-        self._frequent: dict[int, dict[Value, float]] = {}
-        self._matching: WeakKeyDictionary[Statistics, dict[tuple[int, int], float]] = WeakKeyDictionary()
+        self._frequent: dict[int, dict[Key, float]] = {}
+        self._matching: WeakKeyDictionary[Statistics, dict[tuple[Columns, Columns], float]] = WeakKeyDictionary()
+        self._meeting: WeakKeyDictionary[Statistics, dict[tuple[Columns, Columns], Statistics]]
+        self._meeting = WeakKeyDictionary()
+        self._selected: dict[Selection, Statistics] = {}
 
-    @property
-    def complete(self) -> bool:
-        """Whether the sample has all rows."""
-        return len(self.sample) >= self.rows
-
-    def counts(self, column: int) -> Counter[Value]:
-        """How often the sample has each value in a column."""
-        found = self._counts.get(column)
+    def counts(self, columns: Columns) -> Counter[Key]:
+        """How often the sample has each value of some columns together."""
+        found = self._counts.get(columns)
         if found is None:
-            found = self._counts[column] = Counter(map(itemgetter(column), self.sample))
+            found = self._counts[columns] = Counter(map(itemgetter(*columns), self.sample))
         return found
 
-    def rows_with(self, column: int) -> Callable[[Value], float] | None:
-        """The exact number of rows for each value of a column; None if that is unknown."""
-        if column in self.lookups:
-            get = self.lookups[column].get
+    def rows_with(self, columns: Columns) -> Callable[[Key], float] | None:
+        """The exact number of rows for each value of some columns; None if that is unknown."""
+        if columns in self.lookups:
+            get = self.lookups[columns].get
             return lambda value: len(get(value, ()))
-        return self.counts(column).__getitem__ if self.complete else None
+        return self.counts(columns).__getitem__ if self.complete else None
 
     def distinct(self, columns: Columns) -> float:
         """The estimated number of distinct values of these columns together; at least 1."""
@@ -98,18 +108,20 @@ class Statistics:
         n = len(self.sample)
         if not n:
             return 1.0
-        counts = Counter(map(itemgetter(*columns), self.sample)) if columns else Counter()
-        if n >= self.rows:
-            return float(len(counts) or 1)
+        if not columns:
+            return 1.0
+        counts = self.counts(columns)
+        if self.complete:
+            return float(len(counts))
         once = sum(1 for count in counts.values() if count == 1)
         return min(self.rows, max(1.0, n * len(counts) / (n - once + once * n / self.rows)))
 
-    def frequent(self, column: int) -> Mapping[Value, float]:
+    def frequent(self, column: int) -> Mapping[Key, float]:
         """The frequent values of a column, each with its share of all rows."""
         found = self._frequent.get(column)
         if found is None:
             n = len(self.sample)
-            counts = self.counts(column).most_common(FREQUENT)
+            counts = self.counts((column,)).most_common(FREQUENT)
             found = {value: count / n for value, count in counts if count >= _OFTEN}
             self._frequent[column] = found
         return found
@@ -122,7 +134,7 @@ class Statistics:
 
     def share(self, column: int, value: Value) -> float:
         """The share of all rows that have a value in a column."""
-        known = self.rows_with(column)
+        known = self.rows_with((column,))
         if known is not None:
             return known(value) / max(self.rows, 1.0)
         found = self.frequent(column).get(value)
@@ -130,25 +142,54 @@ class Statistics:
             return found
         return self.rare(column) or min(1.0, 1.0 / max(self.rows, 1.0))
 
-    def matching(self, column: int, other: Statistics, column_of_other: int) -> float:
-        """The share of rows that match a value drawn from a column of another relation.
+    def matching(self, columns: Columns, other: Statistics, columns_of_other: Columns) -> float:
+        """The share of rows that match values drawn from a row of another relation.
 
-        Where rows with a value can be counted, it looks up values of the other sample.
+        Where rows with such values can be counted, it looks up those of the other sample.
         """
-        known, key = self._matching.setdefault(other, {}), (column, column_of_other)
+        known, key = self._matching.setdefault(other, {}), (columns, columns_of_other)
         if key not in known:
-            known[key] = self._matched(column, other, column_of_other)
+            known[key] = self._matched(columns, other, columns_of_other)
         return known[key]
 
-    def _matched(self, column: int, other: Statistics, column_of_other: int) -> float:
-        known = self.rows_with(column)
+    def _matched(self, columns: Columns, other: Statistics, columns_of_other: Columns) -> float:
+        known = self.rows_with(columns)
         if known is None or not other.sample:
-            return self._expected(column, other, column_of_other)
-        values = [row[column_of_other] for row in other.sample[:: len(other.sample) // PROBES + 1]]
+            shares = [self._expected(c, other, d) for c, d in zip(columns, columns_of_other, strict=True)]
+            return self.together(shares, columns)
+        values = list(map(itemgetter(*columns_of_other), other.sample[:: len(other.sample) // PROBES + 1]))
         matched = sum(map(known, values)) / len(values)
         if not other.complete or len(values) < len(other.sample):
             matched = max(matched, 0.5 / len(values))  # none matched, but an unsampled one may
         return matched / max(self.rows, 1.0)
+
+    def meeting(self, columns: Columns, other: Statistics, columns_of_other: Columns) -> Statistics:
+        """The statistics of the rows that a join with another relation leaves, by their matches.
+
+        Frequent values meet more, so they are more frequent afterwards.
+        """
+        known, key = self._meeting.setdefault(other, {}), (columns, columns_of_other)
+        if key not in known:
+            known[key] = self._met(columns, other, columns_of_other)
+        return known[key]
+
+    def _met(self, columns: Columns, other: Statistics, columns_of_other: Columns) -> Statistics:
+        rows_with = other.rows_with(columns_of_other) or other.counts(columns_of_other).__getitem__
+        rows = self.sample[:: len(self.sample) // MET + 1]
+        matches = list(map(rows_with, map(itemgetter(*columns), rows)))
+        total = sum(matches)
+        if total < _OFTEN:  # too few to tell
+            return self
+        copies = MET / total
+        sample = [row for row, n in zip(rows, matches, strict=True) if n for _ in range(max(1, round(n * copies)))]
+        left = self.rows * sum(map(bool, matches)) / len(rows)
+        return Statistics(left, sample, complete=self.complete and len(rows) == len(self.sample))
+
+    def together(self, shares: Sequence[float], columns: Columns) -> float:
+        """The share of rows that match in all of these columns, from that in each."""
+        if len(shares) < 2:
+            return shares[0] if shares else 1.0
+        return min(max(math.prod(shares), 1.0 / self.distinct(columns)), *shares)
 
     def _expected(self, column: int, other: Statistics, column_of_other: int) -> float:
         """The same from shares.
@@ -172,19 +213,65 @@ class Statistics:
                 left += weight
         return found + max(0.0, 1.0 - left) * rare * there
 
-    def same(self, one: int, other: int) -> float:
-        """The share of rows that have the same value in two columns."""
-        if not self.sample:
-            return 1.0 / self.distinct((one,))
-        found = sum(1 for row in self.sample if row[one] == row[other])
-        return max(found, 0.5) / len(self.sample)
-
     def passing(self, column: int, test: Callable[[Value], bool]) -> float:
         """The share of rows whose value in a column passes a test."""
         if not self.sample:
-            return 1.0
+            return _SHARE_OF_A_TEST
         passed = sum(1 for row in self.sample if test(row[column]))
         return max(passed, 0.5) / len(self.sample)
+
+    def selected(self, selection: Selection) -> Statistics:
+        """The statistics of the rows that pass a selection."""
+        if not selection:
+            return self
+        found = self._selected.get(selection)
+        if found is None:
+            if len(self._selected) >= SELECTIONS:
+                self._selected.clear()
+            found = self._selected[selection] = self._selecting(selection)
+        return found
+
+    def _selecting(self, selection: Selection) -> Statistics:
+        passing = selection.of(self.sample)
+        if self.complete:
+            return Statistics(float(len(passing)), passing)
+        rows = self.rows * max(len(passing), 0.5) / max(len(self.sample), 1)
+        shares = [self.share(column, value) for column, value in selection.constants]
+        if len(passing) < _OFTEN:  # too few to tell: constants are counted one by one
+            rows = min(rows, self.rows * math.prod(shares))
+        rows = min(rows, *(self.rows * share for share in shares)) if shares else rows
+        return Statistics(rows, passing or self.sample, complete=False)
+
+
+@frozen
+class Selection:
+    """What one atom demands of a row by itself: constants, repeated variables, comparisons.
+
+    A comparison has two sides: a column, or -1 and a constant.
+    """
+
+    constants: tuple[tuple[int, Value], ...] = ()
+    same: tuple[tuple[int, int], ...] = ()
+    comparisons: tuple[tuple[str, tuple[int, Value], tuple[int, Value]], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.constants or self.same or self.comparisons)
+
+    def of(self, rows: list[Row]) -> list[Row]:
+        """The rows that pass."""
+        for column, value in self.constants:
+            rows = [row for row in rows if row[column] == value]
+        for one, other in self.same:
+            rows = [row for row in rows if row[one] == row[other]]
+        for op, (one, left), (other, right) in self.comparisons:
+            holds = COMPARISONS[op]
+            if one < 0:
+                rows = [row for row in rows if holds(left, row[other])]
+            elif other < 0:
+                rows = [row for row in rows if holds(row[one], right)]
+            else:
+                rows = [row for row in rows if holds(row[one], row[other])]
+        return rows
 
 
 class Guess(Statistics):
@@ -197,13 +284,15 @@ class Guess(Statistics):
         self.arity = max(arity, 1)
 
     def _estimated(self, columns: Columns) -> float:
-        return math.pow(self.rows, len(columns) / self.arity)
+        return max(1.0, math.pow(self.rows, len(columns) / self.arity))
 
-    def frequent(self, column: int) -> Mapping[Value, float]:
+    def frequent(self, column: int) -> Mapping[Key, float]:
         return {}
 
-    def passing(self, column: int, test: Callable[[Value], bool]) -> float:
-        return 1 / 3
+    def _selecting(self, selection: Selection) -> Statistics:
+        equal = len(selection.constants) + len(selection.same)
+        share = math.pow(self.rows, -equal / self.arity) * _SHARE_OF_A_TEST ** len(selection.comparisons)
+        return Guess(self.arity, self.rows * share)
 
 
 GROWN, SMALL = 8, 64  # a rule is planned again when a relation has grown or shrunk by this factor
@@ -247,8 +336,9 @@ def statistics_of(shape: ShapeOf[F], facts: F, indexes: Mapping[tuple[Columns, C
     stored = shape.lookups(facts)
     exact = {key or rest: len(index) for (key, rest), index in indexes.items()}
     exact |= {key: len(index) for key, index in stored.items()}
-    lookups = {key[0]: index for key, index in stored.items()}
+    lookups: dict[Columns, Mapping[Any, Sized]] = {**stored}
     for (key, rest), index in indexes.items():
-        if len(key) == 1 and len(rest) == shape.arity - 1 > 0 and isinstance(index, dict):
-            lookups[key[0]] = index
-    return Statistics(shape.size_of(facts), shape.sample(facts, SAMPLE), exact, lookups)
+        if key and len(key) + len(rest) == shape.arity and isinstance(index, dict):
+            lookups[key] = index
+    rows = shape.size_of(facts)
+    return Statistics(rows, shape.sample(facts, SAMPLE if rows > WHOLE else WHOLE), exact, lookups)

@@ -7,7 +7,8 @@ from difflib import get_close_matches
 
 from attrs import define, field
 
-from everlog.core.program import Functor, Kind
+from everlog.core.program import Functor, Kind, Value
+from everlog.core.program.program import Lattice
 from everlog.dsl import ast
 from everlog.dsl.checks.types import PRIMITIVES, Types, declared_types
 from everlog.dsl.diagnostics import Label, Report
@@ -28,6 +29,7 @@ class Signature:
     choices: list[ast.Choice]
     sound: bool = True
     auxiliary_of: str = ""
+    lattices: tuple[tuple[int, Lattice], ...] = ()
 
     @property
     def arity(self) -> int:
@@ -43,6 +45,7 @@ class Declarations:
     types: Types
     relations: dict[str, Signature] = field(factory=dict)
     functors: dict[str, Functor] = field(factory=dict)
+    lattices: dict[str, Lattice] = field(factory=dict)
     directives: list[ast.Directive] = field(factory=list)
     pragmas: dict[str, str] = field(factory=dict)
 
@@ -66,10 +69,13 @@ def declarations(statements: Iterable[ast.Statement], report: Report) -> Declara
                 out.pragmas[key] = value
             case ast.Directive():
                 out.directives.append(statement)
-            case ast.Lattice():
-                report.error("DL091", f"lattice `{statement.name}`: lattices are not supported", statement)
             case _:
                 pass
+    for statement in statements:
+        if isinstance(statement, ast.Lattice):
+            declare_lattice(statement, out, report)
+    for signature in out.relations.values():
+        find_lattices(signature, out, report)
     for name in out.pragmas.get("inline-exclude", "").split(","):
         if name.strip() in out.relations:
             out.relations[name.strip()].qualifiers |= {"no_inline"}
@@ -92,18 +98,16 @@ def _relation(decl: ast.RelationDecl, out: Declarations, report: Report) -> None
         if first is not attribute:
             label = Label(first.pos, first.end, "first here")
             report.error("DL026", f"column `{attribute.name}` is declared twice", attribute, label)
-        if attribute.type_name.endswith("<>"):
-            report.error("DL091", f"column `{attribute.name}`: lattices are not supported", attribute)
-            sound = False
-        elif attribute.type_name not in out.types:
-            if attribute.type_name not in out.types.declared:
-                hint = out.types.suggestion(attribute.type_name)
-                message = f"undefined type `{attribute.type_name}` of column `{attribute.name}`"
+        type_name = attribute.type_name.removesuffix("<>")
+        if type_name not in out.types:
+            if type_name not in out.types.declared:
+                hint = out.types.suggestion(type_name)
+                message = f"undefined type `{type_name}` of column `{attribute.name}`"
                 report.error("DL022", message, attribute, hint=hint)
             sound = False
         if sound:
-            kinds.append(out.types.kind(attribute.type_name))
-            types.append(out.types.canonical[attribute.type_name])
+            kinds.append(out.types.kind(type_name))
+            types.append(out.types.canonical[type_name])
     _qualifiers(decl, report)
     _choices(decl, seen, report)
     for name in decl.names:
@@ -178,3 +182,84 @@ def _functor(decl: ast.FunctorDecl, out: Declarations, report: Report) -> None:
     elif sound:
         params = tuple(out.types.kind(p.type_name) for p in decl.params)
         out.functors[decl.name] = Functor(decl.name, params, out.types.kind(decl.result.type_name))
+
+
+# ── lattices ─────────────────────────────────────────────────────────────────────────────────
+
+
+def declare_lattice(statement: ast.Lattice, out: Declarations, report: Report) -> None:
+    """Check a `.lattice`: its type, its functors, its constants."""
+    name = statement.name
+    if name not in out.types:
+        message = f"lattice `{name}` has no type of this name"
+        report.error("DL091", message, statement, hint=f"declare it: .type {name} <: symbol")
+        return
+    if name in out.lattices:
+        report.error("DL020", f"lattice `{name}` is declared twice", statement)
+        return
+    kind, functors, constants = out.types.kind(name), dict[str, str](), dict[str, Value]()
+    before = len(report.items)
+    for operator, term in statement.operators:
+        if operator in _CONSTANTS:
+            value = _lattice_constant(term, kind)
+            if value is None:
+                report.error("DL091", f"`{operator}` of lattice `{name}` is no constant of its type", term)
+            else:
+                constants[operator] = value
+        elif operator in _FUNCTORS:
+            functor = out.functors.get(term.name) if isinstance(term, ast.UserFunctor) else None
+            result = Kind.NUMBER if operator == "Leq" else kind
+            if functor is None or functor.params != (kind, kind) or functor.result is not result:
+                kinds = f"({name}, {name}):{'number' if operator == 'Leq' else name}"
+                hint = f"declare it: .functor {operator.lower()}{kinds}"
+                report.error("DL091", f"`{operator}` of lattice `{name}` is no functor {kinds}", term, hint=hint)
+            else:
+                functors[operator] = functor.name
+        else:
+            hint = f"there are {', '.join((*_CONSTANTS, *_FUNCTORS))}"
+            report.error("DL091", f"lattice `{name}` has no operator `{operator}`", statement, hint=hint)
+    if "Lub" not in functors and len(report.items) == before:
+        hint = f"add `Lub -> @lub(_, _)`, a functor that joins two values of `{name}`"
+        report.error("DL091", f"lattice `{name}` has no `Lub`", statement, hint=hint)
+    if len(report.items) == before:
+        glb, leq = functors.get("Glb", ""), functors.get("Leq", "")
+        found = Lattice(name, functors["Lub"], constants.get("Bottom"), glb, leq, constants.get("Top"))
+        out.lattices[name] = found
+
+
+_CONSTANTS = ("Bottom", "Top")
+_FUNCTORS = ("Lub", "Glb", "Leq")
+
+
+def _lattice_constant(term: ast.Term, kind: Kind) -> Value | None:
+    match term, kind:
+        case ast.String(value=value), Kind.SYMBOL:
+            return value
+        case ast.Float(text=text), Kind.FLOAT:
+            return float(text)
+        case ast.Number(text=text), Kind.NUMBER | Kind.FLOAT if len(text) < 20:
+            return float(int(text, 0)) if kind is Kind.FLOAT else int(text, 0)
+        case ((ast.Number(text=text) | ast.Unsigned(text=text)), Kind.UNSIGNED) if len(text) < 20:
+            return int(text.rstrip("u"), 0)
+    return None
+
+
+def find_lattices(signature: Signature, out: Declarations, report: Report) -> None:
+    """Note the lattice columns of a relation."""
+    columns = [(n, a) for n, a in enumerate(signature.attributes) if a.type_name.endswith("<>")]
+    if not columns:
+        return
+    found = []
+    for n, attribute in columns:
+        name = attribute.type_name.removesuffix("<>")
+        if name in out.lattices:
+            found.append((n, out.lattices[name]))
+        elif signature.sound:
+            hint = f"declare it: .lattice {name}<> {{ Bottom -> …, Lub -> @lub(_, _) }}"
+            report.error("DL091", f"column `{attribute.name}`: there is no lattice `{name}`", attribute, hint=hint)
+    signature.lattices = tuple(found)
+    wrong: list[str] = [word for word in ("eqrel", "inline") if word in signature.qualifiers]
+    wrong += ["choice-domain"] if signature.choices else []
+    if wrong:
+        message = f"`{signature.name}` has a lattice column and is declared `{wrong[0]}`"
+        report.error("DL091", message, signature.node, hint=f"declare it without `{wrong[0]}`")

@@ -1,7 +1,8 @@
 """Values that go through recursion are used in one direction only.
 
 `core.program.best_values` says which uses are monotone.  This module checks the recursive relations
-with `min` or `max` in their heads, and finds the place in the text to report.
+with `min` or `max` in their heads, those with sums or lattices (`core.program.growth_uses`), and
+finds the place in the text to report.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from everlog.core import program as core
 from everlog.core.program.best_values import Misuse, best_maps, misuse_of
 from everlog.core.program.bodies import variables_of_literal
 from everlog.core.program.dependencies import units
+from everlog.core.program.growth_uses import misuse_of_growth
 from everlog.dsl import ast
 from everlog.dsl.checks.clauses import FlatClause, Hoisted, Literal, names_of, names_of_literal
 from everlog.dsl.checks.head_aggregates import Best
@@ -24,10 +26,10 @@ def check_monotone(
     """Whether recursion uses the values of `maps` soundly; `clauses` are those of the rules."""
     checked = {best.relation for best in maps if best.recursive}
     sound = True
-    for unit in units(program) if checked else ():
-        if checked.isdisjoint(unit.relations):
-            continue
-        found = misuse_of(program, unit, best_maps(program, unit.relations))
+    for unit in units(program):
+        found = misuse_of_growth(program, unit)
+        if found is None and not checked.isdisjoint(unit.relations):
+            found = misuse_of(program, unit, best_maps(program, unit.relations))
         if found is not None:
             sound = False
             report.error("DL132", found.why, _place(found, clauses[found.rule.name]), hint=found.hint)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from everlog.core.program.dependencies import components, cycle_through
+from everlog.core.program.growing import GROWING
 from everlog.dsl import ast
 from everlog.dsl.checks.clauses import FlatClause, Hoisted, Literal
 from everlog.dsl.checks.declarations import Declarations
@@ -79,9 +80,10 @@ def uses_of(body: list[Literal]) -> Iterator[tuple[ast.Atom, str]]:
                 yield literal, ""
             case ast.Not(formula=ast.Atom() as atom):
                 yield atom, "negation"
-            case Hoisted(body=inner):
-                for atom, _ in uses_of(inner):
-                    yield atom, "aggregation"
+            case Hoisted(body=inner, node=node):
+                grows = isinstance(node, ast.Aggregate) and node.op in GROWING
+                for atom, use in uses_of(inner):
+                    yield atom, use if grows and use != "aggregation" else "aggregation"
             case _:
                 pass
 

@@ -27,6 +27,7 @@ from everlog.files.text_values import sorted_rows
 
 if TYPE_CHECKING:  # imported by the functions that need them
     from everlog.core.proofs import Proof, WhyNot
+    from everlog.notebook.rule_graph import RuleGraph
 
 _T = TypeVar("_T")
 
@@ -169,16 +170,18 @@ class Readable:
         row, or as parameters: `db.why("m($x)", x=2)`.
         """
         from everlog.core.proofs import why
+        from everlog.notebook.drawn_proofs import drawn_proof
 
         asked = fact(self.relations, relation, row, given(parameters))
-        return self._read(lambda: why(self._all_tables(), *asked))
+        return drawn_proof(self._read(lambda: why(self._all_tables(), *asked)))
 
     def why_not(self, relation: str, row: object = None, /, **parameters: object) -> WhyNot:
         """What each rule lacks to derive a fact: `.text()`, `.to_json()` or `.to_dot()`."""
         from everlog.core.proofs import why_not
+        from everlog.notebook.drawn_proofs import drawn_why_not
 
         asked = fact(self.relations, relation, row, given(parameters))
-        return self._read(lambda: why_not(self._all_tables(), *asked))
+        return drawn_why_not(self._read(lambda: why_not(self._all_tables(), *asked)))
 
     def _all_tables(self) -> Engine:
         """The engine, with auxiliary relations as tables."""
@@ -206,6 +209,12 @@ class Readable:
     def explanation(self) -> dict[str, Any]:
         """The explanation as an object for JSON: see docs/costs.md."""
         return explanation(self.program, self._strategies, self._engine.moved)
+
+    def graph(self) -> RuleGraph:
+        """The relations with what each reads: a notebook draws them."""
+        from everlog.notebook.rule_graph import RuleGraph
+
+        return RuleGraph(self.explanation())
 
     def strategy_of(self, relation: str) -> str:
         """The strategy that maintains a relation: `given`, `counts`, `witness`, …"""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from everlog.api.results import Result
     from everlog.api.subscriptions import Callback, Subscription
     from everlog.api.watching import Watch
+    from everlog.notebook.live_table import LiveTable
 
 
 class RelationView(Tabular):
@@ -122,6 +123,12 @@ class RelationView(Tabular):
     def watch(self, *, limit: int = 1000) -> Watch:
         """The changes of this relation as an asynchronous iterator."""
         return self._database.watch(self.name, limit=limit)
+
+    def live(self) -> LiveTable:
+        """A table for a notebook that follows the relation, where it was shown."""
+        from everlog.notebook.live_table import LiveTable
+
+        return LiveTable(self)
 
     # ── as text ──────────────────────────────────────────────────────────────────────────────
 

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from attrs import asdict, frozen
 
 from everlog._version import __version__
+from everlog.core.native.availability import is_pure, why_not
 from everlog.extras import how_to_install
 
 EXAMPLES = """
@@ -34,6 +35,7 @@ _PARTS = (
     ("everlog serve", "uvicorn", "uvicorn", "serve"),
     ("%%datalog in notebooks", "IPython", "ipython", "jupyter"),
     ("everlog lsp", "pygls", "pygls", "editor"),
+    ("everlog mcp", "mcp", "mcp", "mcp"),
     ("Spark", "pyspark", "pyspark", "spark"),
 )
 
@@ -68,7 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def found_parts() -> Iterator[Part]:
-    """The optional parts, in the order of the manual."""
+    """The optional parts: the compiled machine, then the others in the order of the manual."""
+    yield _machine()
     for use, module, distribution, extra in _PARTS:
         there = find_spec(module) is not None
         yield Part(distribution, use, there, _version(distribution) if there else "", how_to_install(extra))
@@ -80,6 +83,15 @@ def _version(distribution: str) -> str:
         return version(distribution)
     except PackageNotFoundError:
         return ""
+
+
+def _machine() -> Part:
+    """The compiled machine, or why it is not in use."""
+    reason = why_not()
+    get = f"{reason}; everything runs in Python"
+    if not is_pure():
+        get += ". It is built by `pip install` where there is a C compiler"
+    return Part("compiled machine", "whole programs, faster", not reason, get=get if reason else "")
 
 
 def _java() -> Part:

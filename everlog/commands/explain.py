@@ -21,7 +21,7 @@ EXAMPLES = """
   everlog explain prog.dl path#2        one rule
   everlog explain prog.dl --html page.html
   everlog explain prog.dl --deltas --code
-  everlog explain prog.dl --ir          which machine `run` uses for each unit, and the loops of each rule
+  everlog explain prog.dl --ir          the machine of each unit, and each rule as loops
 """
 
 
@@ -83,10 +83,16 @@ def _explained(program: Program, arguments: argparse.Namespace) -> str:
     if arguments.ir:
         if arguments.name is not None:
             explain_plan(program, asked=asked, only=arguments.name)  # reports a name that does not exist
+        if arguments.deltas:
+            return explain_delta_code(program, asked, arguments.name, ir=True)
         return explain_ir(program, arguments.name)
     if not arguments.code:
         return explain_plan(program, deltas=arguments.deltas, asked=asked, only=arguments.name)
-    return explain_delta_code(program, asked) if arguments.deltas else explain_code(program)
+    if arguments.name is not None:
+        explain_plan(program, asked=asked, only=arguments.name)  # reports a name that does not exist
+    if arguments.deltas:
+        return explain_delta_code(program, asked, arguments.name)
+    return explain_code(program, arguments.name)
 
 
 def _on_spark(program: Program) -> str:

@@ -57,9 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _live(arguments: argparse.Namespace) -> LiveData | None:
     from everlog.editor.live_data import FileData, ServiceData
+    from everlog.service_client import ServiceClient
 
     if arguments.db is not None:
         return FileData(Path(arguments.db))
     if arguments.service is not None:
-        return ServiceData(arguments.service, os.environ.get("EVERLOG_TOKEN", ""))
+        return ServiceData(ServiceClient(arguments.service, os.environ.get("EVERLOG_TOKEN", "")))
     return None

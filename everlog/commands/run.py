@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol, TypeAlias
@@ -48,6 +48,7 @@ from everlog.files.location import require_output_folders, write_stream
 from everlog.files.within import require_within
 from everlog.functors import FunctorError
 from everlog.initial_facts import read_for_run, read_inputs
+from everlog.profile.recording import Recording, require_writable
 from everlog.progress import Meter, meter_for
 from everlog.spark_backend.errors import SparkError
 from everlog.store.errors import StoreError
@@ -63,7 +64,6 @@ Facts: TypeAlias = Callable[[], dict[str, list[Row]]]  # reads the initial facts
 _IGNORED: list[tuple[tuple[str, ...], bool, str]] = [
     (("-m", "--magic-transform"), True, "magic sets are not needed: queries use indexes"),
     (("--magic-transform-exclude", "--inline-exclude"), True, ""),
-    (("-p", "--profile"), True, "no profile is written yet"),
     (("--profile-use", "--profile-frequency", "--live-profile"), False, ""),
     (("-t", "--provenance"), True, "proofs are not written by `run`"),
     (("-r", "--debug-report"), True, "no debug report is written"),
@@ -86,6 +86,7 @@ EXAMPLES = """
   tail -f news.txt | everlog run prog.dl --updates - the same from a live pipe
   everlog run prog.dl -F facts -D out --watch        keep running, and follow facts/*.facts as they change
   everlog run prog.dl --db roads.db --updates -      the same, in a file, which the next run continues
+  everlog run prog.dl -F facts -p profile.html       where the time went, by unit, rule and step
   everlog run prog.dl --max-seconds 60 --max-memory 2G
   everlog run prog.dl --engine spark --master 'local[4]'
 """
@@ -122,6 +123,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_strategy_argument(parser)
     add_limit_arguments(parser)
     add_spark_arguments(parser)
+    parser.add_argument(
+        "-p",
+        "--profile",
+        metavar="FILE",
+        help="write where the time went: a page, or JSON if the name ends in .json",
+    )
     parser.add_argument("-P", "--pragma", action="append", default=[], metavar="KEY:VALUE", help="as .pragma")
     add_functor_arguments(parser)
     parser.add_argument(
@@ -183,20 +190,15 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         refuse_spark_arguments(arguments)
         _check_places(program, arguments)
-        with meter_for(sys.stderr, wanted=not arguments.verbose) as meter:
+        with meter_for(sys.stderr, wanted=not arguments.verbose) as meter, _recorded(arguments) as recording:
             if arguments.watch:
                 _watch(program, arguments, meter)
-            folder, tell = Path(arguments.fact_dir), partial(tell_note, meter=meter)
-            if not _lives_on(arguments):
-                program = needed_part(program)
-            facts = partial(read_inputs, program, folder, arguments.no_warn, tell, meter.reading)
-            if arguments.updates is not None:
-                return _follow(written, facts, arguments, meter)
-            if arguments.db is None:
-                _write(program, _evaluated(program, arguments, meter), arguments, meter)
-            else:
-                with _living(written, facts, arguments, meter) as database:
-                    _write(database.program, database, arguments, meter)
+            if _lives_on(arguments):
+                return _live(written, program, arguments, meter, recording)
+            program = needed_part(program)
+            result = _evaluated(program, arguments, meter, recording)
+            with recording.phase("writing"):
+                _write(program, result, arguments, meter)
     except (EvaluationError, FactError, FactsError, FunctorError, SparkError, StoreError) as error:
         sys.stdout.flush()
         print(f"error: {error}", file=sys.stderr)
@@ -207,12 +209,44 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+@contextmanager
+def _recorded(arguments: argparse.Namespace) -> Iterator[Recording]:
+    """The recording of a run, written at its end where `-p` asks for it, also after an error."""
+    recording = Recording("standard input" if arguments.program == "-" else Path(arguments.program).name)
+    if arguments.profile is None:
+        yield recording
+        return
+    require_writable(arguments.profile)
+    try:
+        yield recording
+    finally:
+        recording.write(arguments.profile)
+
+
+def _live(
+    written: Written, program: Program, arguments: argparse.Namespace, meter: Meter, recording: Recording
+) -> int:
+    """Keep the program alive, in memory or in a file; the exit status."""
+    folder, tell = Path(arguments.fact_dir), partial(tell_note, meter=meter)
+
+    def facts() -> dict[str, list[Row]]:
+        with recording.phase("reading"):
+            return read_inputs(program, folder, arguments.no_warn, tell, meter.reading)
+
+    if arguments.updates is not None:
+        return _follow(written, facts, arguments, meter, recording)
+    with _living(written, facts, arguments, meter, recording) as database:
+        _write(database.program, database, arguments, meter)
+    return 0
+
+
 def _excluded(arguments: argparse.Namespace) -> tuple[str, str] | None:
     """Two flags that cannot be combined, or None."""
     on_spark = arguments.engine == "spark"
     for flag, wanted, others in (
         ("--watch", arguments.watch, {"--updates": arguments.updates is not None, "--engine spark": on_spark}),
         ("--db", arguments.db is not None, {"--watch": arguments.watch, "--engine spark": on_spark}),
+        ("-p", arguments.profile is not None, {"--watch": arguments.watch, "--engine spark": on_spark}),
     ):
         for other, is_there in others.items():
             if wanted and is_there:
@@ -225,7 +259,7 @@ def _lives_on(arguments: argparse.Namespace) -> bool:
     return arguments.watch or arguments.updates is not None or arguments.db is not None
 
 
-def _evaluated(program: Program, arguments: argparse.Namespace, meter: Meter) -> Result:
+def _evaluated(program: Program, arguments: argparse.Namespace, meter: Meter, recording: Recording) -> Result:
     progress, limits = _progress_printer(arguments, "new"), limits_of(arguments)
     folder, tell = Path(arguments.fact_dir), partial(tell_note, meter=meter)
     if any(relation.auxiliary_of for relation in program.relations.values()):
@@ -233,15 +267,24 @@ def _evaluated(program: Program, arguments: argparse.Namespace, meter: Meter) ->
 
         given = read_inputs(program, folder, arguments.no_warn, tell, meter.reading)
         return Database(program, facts=given, limits=limits, progress=progress or meter.deriving)
-    rows = read_for_run(program, folder, arguments.no_warn, tell, meter.reading)
-    return evaluate(program, rows, progress or meter.finding, limits, arguments.jobs)
+    with recording.phase("reading"):
+        rows = read_for_run(program, folder, arguments.no_warn, tell, meter.reading)
+    profile = None if arguments.profile is None else recording.run
+    with recording.phase("evaluating"):
+        result = evaluate(program, rows, progress or meter.finding, limits, profile, arguments.jobs)
+    recording.size = result.size
+    return result
 
 
 @contextmanager
-def _living(written: Written, facts: Facts, arguments: argparse.Namespace, meter: Meter) -> Iterator[Database]:
+def _living(
+    written: Written, facts: Facts, arguments: argparse.Namespace, meter: Meter, recording: Recording
+) -> Iterator[Database]:
     """The program as a living database."""
     progress = _progress_printer(arguments, "so far")
-    with database_of(written, arguments, facts, progress or meter.deriving) as database:
+    with ExitStack() as stack:
+        with recording.phase("loading"):
+            database = stack.enter_context(database_of(written, arguments, facts, progress or meter.deriving))
         trusted = program_in(written).outputs  # a database file may hold others, from an untrusted source
         folder = "." if arguments.output_dir == "-" else arguments.output_dir
         require_within(database.program.outputs, trusted, folder, "output", "-D")
@@ -284,7 +327,9 @@ def _check_places(program: Program, arguments: argparse.Namespace) -> None:
         raise FactsError(f"standard input cannot hold both the updates and {other}")
 
 
-def _follow(written: Written, facts: Facts, arguments: argparse.Namespace, meter: Meter) -> int:
+def _follow(
+    written: Written, facts: Facts, arguments: argparse.Namespace, meter: Meter, recording: Recording
+) -> int:
     """Apply the stream; at the end, also after an error, write the outputs.
 
     They hold the relations after the last complete step.
@@ -294,12 +339,13 @@ def _follow(written: Written, facts: Facts, arguments: argparse.Namespace, meter
     name = "<stdin>" if arguments.updates == "-" else arguments.updates
     with (
         stream_lines(arguments.updates, sys.stdin) as lines,
-        _living(written, facts, arguments, meter) as database,
+        _living(written, facts, arguments, meter, recording) as database,
     ):
+        around = recording.following(database) if arguments.profile is not None else nullcontext
         if arguments.updates != "-" and not sys.stdout.isatty():  # visible answers need no progress bar
             lines = meter.lines(lines, Path(arguments.updates).stat().st_size)
         try:
-            all_well = follow(database, name, lines, sys.stdout, meter.beside(sys.stderr))
+            all_well = follow(database, name, lines, sys.stdout, meter.beside(sys.stderr), around)
             _write(database.program, database, arguments, meter)
         except (KeyboardInterrupt, BrokenPipeError, StoreError):
             meter.clear()
@@ -329,7 +375,8 @@ def _watch(program: Program, arguments: argparse.Namespace, meter: Meter) -> NoR
             changed = tuple(d for d in program.outputs if d.relation in changes)
             _write_outputs(evolve(program, outputs=changed), database, arguments)
 
-    with _living(program, partial(files.begin, meter.reading), arguments, meter) as database:
+    begin = partial(files.begin, meter.reading)
+    with _living(program, begin, arguments, meter, Recording(arguments.program)) as database:
         _write(program, database, arguments, meter)
         sys.stdout.flush()
         follow_files(files, database, tell, sys.stderr)

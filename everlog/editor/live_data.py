@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from attrs import define, field
 
 from everlog.api.database import Database
 from everlog.core.proofs import NotDerived
+from everlog.service_client import ServiceClient, ServiceError
 from everlog.store.errors import StoreError
 
 SECONDS = 2.0  # that counts may be old
@@ -79,43 +77,32 @@ class FileData:
 class ServiceData:
     """A service that `everlog serve` runs."""
 
-    url: str
-    token: str = ""
+    _client: ServiceClient
     _next: float = 0.0
     _counts: dict[str, int] = field(factory=dict)
 
     def count(self, relation: str) -> int | None:
         if time.monotonic() >= self._next:
-            found = self._call("/relations")
-            self._counts = {each["name"]: each["size"] for each in found.get("relations", [])}
-            self._next = time.monotonic() + (_AFTER_FAILURE if "error" in found else SECONDS)
+            try:
+                found = self._client.call("GET", "/relations", seconds=_WAIT)
+                self._counts = {each["name"]: each["size"] for each in found["relations"]}
+                self._next = time.monotonic() + SECONDS
+            except ServiceError:
+                self._counts = {}
+                self._next = time.monotonic() + _AFTER_FAILURE
         return self._counts.get(relation)
 
     def why(self, fact: str) -> str:
-        found = self._call("/why", {"fact": fact})
-        if "text" not in found:
-            missing = self._call("/why-not", {"fact": fact})
-            return f"{fact} does not hold\n\n{missing['text']}" if "text" in missing else _problem(found)
-        return str(found["text"])
-
-    def _call(self, path: str, body: Any = None) -> dict[str, Any]:
-        headers = {"Content-Type": "application/json"} | (
-            {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        )
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.url.rstrip('/')}/api/v1{path}", data, headers)
         try:
-            with urllib.request.urlopen(request, timeout=_WAIT) as response:
-                found = json.load(response)
-        except urllib.error.HTTPError as problem:
-            return {"error": problem.read().decode("utf-8", "replace")[:500]}
-        except (OSError, ValueError) as problem:
-            return {"error": f"{self.url}: {problem}"}
-        return found if isinstance(found, dict) else {"error": "not an answer of everlog"}
+            return self._text("/why", fact)
+        except ServiceError as problem:
+            try:
+                return f"{fact} does not hold\n\n{self._text('/why-not', fact)}"
+            except ServiceError:
+                return f"error: {problem}"
 
-
-def _problem(found: dict[str, Any]) -> str:
-    return f"error: {found.get('error', 'no answer')}"
+    def _text(self, path: str, fact: str) -> str:
+        return str(self._client.call("POST", path, {"fact": fact}, _WAIT)["text"])
 
 
 def proof(database: Database, fact: str) -> str:

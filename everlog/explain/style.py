@@ -7,17 +7,48 @@ that is too wide for a phone scrolls in its own box.
 
 from __future__ import annotations
 
-STYLE = """
-:root{color-scheme:light dark;
+import re
+
+_LIGHT = """
 --paper:#faf9f6;--card:#fff;--ink:#20252b;--soft:#565d66;--hair:#dedad0;--line:#7c828a;
 --link:#14578c;--focus:#b3261e;--sunk:#f3f1eb;--lit:#fff6d6;
 --h:#1b6541;--h-on:#e4f3ea;--a:#17568a;--a-on:#e3eef8;--c:#8c4208;--c-on:#fcecdc;--r:#673a93;--r-on:#f1e8f9;
 --serif:Charter,"Bitstream Charter","Iowan Old Style","Source Serif 4","Sitka Text",Cambria,Georgia,serif;
---mono:ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono","DejaVu Sans Mono",monospace}
-@media (prefers-color-scheme:dark){:root{
+--mono:ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono","DejaVu Sans Mono",monospace"""
+_DARK = """
 --paper:#15181c;--card:#1d2126;--ink:#e8e6e1;--soft:#abb1b9;--hair:#343a42;--line:#868e98;
 --link:#8cc2f0;--focus:#ffb4a9;--sunk:#23282e;--lit:#3a3417;
---h:#8bd6ae;--h-on:#16352a;--a:#93c6f4;--a-on:#17324b;--c:#f5b884;--c-on:#43290f;--r:#d3b3f2;--r-on:#362549}}
+--h:#8bd6ae;--h-on:#16352a;--a:#93c6f4;--a-on:#17324b;--c:#f5b884;--c-on:#43290f;--r:#d3b3f2;--r-on:#362549"""
+_DRAWINGS = """
+svg{display:block;max-width:100%;height:auto}
+svg text{font:13px var(--mono);fill:var(--ink)}
+.graph{margin:0 auto}
+.graph .name,.tree .free{font-weight:700}
+.graph .under,.tree .shared{font-size:11px;fill:var(--soft)}
+.graph a{text-decoration:none}
+.graph .box{fill:var(--card);stroke:var(--line);stroke-width:1.3}
+.graph .given .box{fill:var(--sunk)}
+.graph .stored{stroke:var(--line);stroke-width:1.3}
+.graph a:hover .box,.graph a:focus-visible .box{stroke:var(--focus);stroke-width:2.6}
+.graph .frame{fill:var(--r-on);stroke:var(--r);stroke-width:1}
+.again{fill:var(--r-on);stroke:var(--r);stroke-width:1.2}
+.turn{fill:none;stroke:var(--r);stroke-width:1.6;stroke-linecap:round;stroke-linejoin:round}
+.arrow .line{fill:none;stroke:var(--line);stroke-width:1.4}
+.arrow .head{fill:var(--line)}
+.arrow.negative .line{stroke:var(--c);stroke-dasharray:6 4;stroke-width:1.6}
+.arrow.negative .head{fill:var(--c)}
+.arrow.aggregate .line{stroke:var(--a);stroke-dasharray:1 4;stroke-width:2.2;stroke-linecap:round}
+.arrow.aggregate .head{fill:var(--card);stroke:var(--a);stroke-width:1.4}
+.arrow:hover .line{stroke-width:2.8}
+.tree .bag{fill:var(--card);stroke:var(--line);stroke-width:1.3}
+.tree .rule{stroke:var(--hair)}
+.tree .atom{font-size:12px;fill:var(--soft)}
+.tree .branch{fill:none;stroke:var(--line);stroke-width:1.3}
+.tree .label{fill:var(--sunk)}
+"""
+STYLE = (
+    f":root{{color-scheme:light dark;{_LIGHT}}}\n@media (prefers-color-scheme:dark){{:root{{{_DARK}}}}}"
+    + """
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;scroll-padding-top:1.5rem}
 body{margin:0;background:var(--paper);color:var(--ink);
@@ -116,31 +147,9 @@ margin:1.1rem 0}
 figure{margin:0;max-width:100%;min-width:0}
 figcaption{margin:0 0 .7rem;font-size:.88rem;color:var(--soft)}
 details.more{margin:1.2rem 0 0}
-svg{display:block;max-width:100%;height:auto}
-svg text{font:13px var(--mono);fill:var(--ink)}
-.graph{margin:0 auto}
-.graph .name,.tree .free{font-weight:700}
-.graph .under,.tree .shared{font-size:11px;fill:var(--soft)}
-.graph a{text-decoration:none}
-.graph .box{fill:var(--card);stroke:var(--line);stroke-width:1.3}
-.graph .given .box{fill:var(--sunk)}
-.graph .stored{stroke:var(--line);stroke-width:1.3}
-.graph a:hover .box,.graph a:focus-visible .box{stroke:var(--focus);stroke-width:2.6}
-.graph .frame{fill:var(--r-on);stroke:var(--r);stroke-width:1}
-.again{fill:var(--r-on);stroke:var(--r);stroke-width:1.2}
-.turn{fill:none;stroke:var(--r);stroke-width:1.6;stroke-linecap:round;stroke-linejoin:round}
-.arrow .line{fill:none;stroke:var(--line);stroke-width:1.4}
-.arrow .head{fill:var(--line)}
-.arrow.negative .line{stroke:var(--c);stroke-dasharray:6 4;stroke-width:1.6}
-.arrow.negative .head{fill:var(--c)}
-.arrow.aggregate .line{stroke:var(--a);stroke-dasharray:1 4;stroke-width:2.2;stroke-linecap:round}
-.arrow.aggregate .head{fill:var(--card);stroke:var(--a);stroke-width:1.4}
-.arrow:hover .line{stroke-width:2.8}
-.tree .bag{fill:var(--card);stroke:var(--line);stroke-width:1.3}
-.tree .rule{stroke:var(--hair)}
-.tree .atom{font-size:12px;fill:var(--soft)}
-.tree .branch{fill:none;stroke:var(--line);stroke-width:1.3}
-.tree .label{fill:var(--sunk)}
+"""
+    + _DRAWINGS
+    + """
 footer{margin:4rem 0 0;padding-top:1.2rem;border-top:1px solid var(--hair);color:var(--soft);font-size:.88rem}
 @media (max-width:40rem){tbody th small{display:none}
 th:first-child{position:sticky;left:0;background:var(--card)}table{min-width:38rem}.facts{grid-template-columns:1fr;
@@ -156,3 +165,21 @@ nav .each a{font-family:var(--mono);font-size:.84rem;overflow-wrap:anywhere}}
 @media (min-width:60rem){.symbols{grid-template:auto auto/1fr 1.4fr 1.4fr;grid-auto-flow:column}}
 @media print{.skip,nav{display:none}article,figure{break-inside:avoid}}
 """
+)
+
+
+def scoped(name: str) -> str:
+    """The style of drawings alone, for one class of a page that is not ours.
+
+    >>> scoped("mine").splitlines()[-1]
+    '.mine .tree .label{fill:var(--sunk)}'
+    """
+    rules = []
+    for rule in re.findall(r"[^{}]+\{[^{}]*\}", _DRAWINGS):
+        selectors, _, declarations = rule.strip().partition("{")
+        rules.append(",".join(f".{name} {each.strip()}" for each in selectors.split(",")) + "{" + declarations)
+    own = (
+        f".{name}{{{_LIGHT};background:var(--paper);color:var(--ink);padding:12px;max-width:100%;overflow-x:auto}}"
+    )
+    dark = f"@media (prefers-color-scheme:dark){{.{name}{{{_DARK}}}}}"
+    return "\n".join([own, dark, *rules])

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import frozen
 
+from everlog.dsl.keywords import DIRECTIVES
+
 if TYPE_CHECKING:
     from everlog.repl.session import Session
 
@@ -136,7 +138,7 @@ def find_command(name: str) -> Command:
         return table[begun[0]]
     if begun:
         raise CommandError(f"`{name}` is ambiguous: {_listed(begun)}")
-    close = get_close_matches(name, [*table, *ALIASES], 1)
+    close = get_close_matches(name, [*DIRECTIVES, *table, *ALIASES], 1)
     hint = f"did you mean `{close[0]}`?" if close else "`.help` lists the commands"
     raise CommandError(f"no command `{name[:40]}`; {hint}")
 

@@ -27,6 +27,7 @@ from everlog.core.program.fact_rows import declared
 from everlog.core.runtime.guards import Guard, LimitExceeded
 from everlog.serve.errors import ApiError
 from everlog.serve.events import Follower, Hub, Interest, event
+from everlog.serve.kept_results import KeptResults
 from everlog.serve.snapshots import Snapshots
 from everlog.serve.wire import ChangesWriter, TooLarge
 from everlog.store.durable_database import DurableDatabase
@@ -52,6 +53,7 @@ class Bounds:
     room: int = 1 << 20  # unsent bytes for one subscriber
     heartbeat: float = 15.0  # seconds
     stalled: float = 60.0  # seconds after which a subscriber that reads nothing is disconnected
+    kept: int = 4_000_000  # rows of all results that are kept
 
 
 class Missed:
@@ -105,6 +107,7 @@ class Service:
         self._program_changes = False
         self._pasts: dict[int, Database] = {}
         self._snapshots = Snapshots()
+        self.kept = KeptResults(self.bounds.kept)
         self._missed_by: WeakSet[Missed] = WeakSet()  # being read
         self.explained: tuple[Any, Any] = (None, None)  # a program and its explanation
         database.subscribe(None, self._hear)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import unquote
 
 from attrs import evolve, frozen
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from everlog.spark_backend.spark_types import DataFrame, SparkSession
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: C: is a disk
+_LOCAL = re.compile("^file:/+")
 _OURS = frozenset({"IO", "filename", "name", "format", "table", "mode", "attributeNames", "columns", "null"})
 # The options of Spark's file readers and writers that are allowed.
 _SPARK_FILES = frozenset(
@@ -143,10 +145,10 @@ def _load_file(source: Source, missing_ok: bool) -> DataFrame:
     layout = layout_of(source.place, "")
     if layout.rfc4180 or not cut_by_bytes(layout.encoding) or _secretly_zipped(path):
         return loads.read_whole(
-            source.spark, path, source.relation, partial(_whole_file, source.relation, source.params)
+            source.spark, path, source.relation, partial(_whole_file, source.relation, source.params, path)
         )
     layouts = _layouts(source, path, layout)
-    parse, has_header = partial(_some_lines, layouts), partial(_has_header, layouts)
+    parse, has_header = partial(_some_lines, layouts, path), partial(_has_header, layouts)
     return loads.read_lines(source.spark, path, source.relation, parse, has_header)
 
 
@@ -161,9 +163,11 @@ def _layouts(source: Source, path: str, layout: Layout) -> Layouts:
         return {"": (layout, False)}
     if not has_scheme(path) and Path(path).is_file():
         first = beginning(Path(path), 1 << 20).removeprefix(MARK).partition(b"\n")[0]
-        return {"": first_line_settled(evolve(layout, file=_short(path)), first) if first else (layout, True)}
+        return {"": first_line_settled(evolve(layout, file=path), first) if first else (layout, True)}
     firsts = loads.first_lines(source.spark, path, source.relation)
-    layouts = {file: first_line_settled(evolve(layout, file=_short(file)), line) for file, line in firsts.items()}
+    layouts = {
+        file: first_line_settled(evolve(layout, file=_shown(path, file)), line) for file, line in firsts.items()
+    }
     return {"": (layout, False), **layouts}
 
 
@@ -171,25 +175,30 @@ def _has_header(layouts: Layouts, file: str) -> bool:
     return layouts.get(file, layouts[""])[1]
 
 
-def _some_lines(layouts: Layouts, data: bytes, file: str, first_line: int | None) -> Any:
+def _some_lines(layouts: Layouts, path: str, data: bytes, file: str, first_line: int | None) -> Any:
     """In a task: the facts of some lines."""
     layout, _ = layouts.get(file, layouts[""])
-    return piece_table(evolve(layout, file=_short(file)), data, first_line)
+    return piece_table(evolve(layout, file=_shown(path, file)), data, first_line)
 
 
 def _whole_file(
-    relation: Relation, params: Mapping[str, str], data: bytes, file: str, first_line: int | None
+    relation: Relation, params: Mapping[str, str], path: str, data: bytes, file: str, first_line: int | None
 ) -> Any:
     """In a task: the facts of a whole file, which may have quoted fields."""
-    data = unzipped(data, _short(file))
+    name = _shown(path, file)
+    data = unzipped(data, name)
     place = Place(relation, params, Path())
     if params.get("IO", "file") == "file":
-        return arrow_table(read_delimited(place, data, _short(file)), kinds_of(relation))
-    return arrow_table(read_json(place, data, _short(file)), kinds_of(relation))
+        return arrow_table(read_delimited(place, data, name), kinds_of(relation))
+    return arrow_table(read_json(place, data, name), kinds_of(relation))
 
 
-def _short(file: str) -> str:
-    return file.rstrip("/").rpartition("/")[2]
+def _shown(path: str, file: str) -> str:
+    """The name of a file for messages: as it was given, or in full below a folder or a pattern."""
+    if has_scheme(path):
+        return file
+    found = unquote(_LOCAL.sub("/", file))
+    return path if found.endswith(f"/{Path(path).name}") else found
 
 
 def _found(source: Source, path: str, missing_ok: bool) -> str | None:
@@ -217,7 +226,7 @@ def _load_json_file(source: Source, missing_ok: bool) -> DataFrame:
     if path is None:
         return frame_of_rows(source.spark, [], kinds_of(source.relation))
     return loads.read_whole(
-        source.spark, path, source.relation, partial(_whole_file, source.relation, source.params)
+        source.spark, path, source.relation, partial(_whole_file, source.relation, source.params, path)
     )
 
 
@@ -244,8 +253,8 @@ def _load_json_lines(source: Source, missing_ok: bool) -> DataFrame:
         return frame_of_rows(source.spark, [], kinds_of(source.relation))
     place = Place(source.relation, source.params, Path())
     if not cut_by_bytes(source.params.get("encoding", UTF8)) or _secretly_zipped(path):
-        return loads.read_whole(source.spark, path, source.relation, partial(_json_lines, place, True))
-    parse = partial(_json_lines, place, False)
+        return loads.read_whole(source.spark, path, source.relation, partial(_json_lines, place, path, True))
+    parse = partial(_json_lines, place, path, False)
     return loads.read_lines(source.spark, path, source.relation, parse, _no_header)
 
 
@@ -253,16 +262,17 @@ def _no_header(file: str) -> bool:
     return False
 
 
-def _json_lines(place: Place, is_whole: bool, data: bytes, file: str, first_line: int | None) -> Any:
+def _json_lines(place: Place, path: str, is_whole: bool, data: bytes, file: str, first_line: int | None) -> Any:
     """In a task: the facts of lines of JSON; a whole file may begin with a mark."""
+    name = _shown(path, file)
 
     def refuse(bad: BadRow) -> None:
         if first_line is not None:
             abort(bad)
-        raise FactsError(f"{_short(file)}: {bad.reason}, in the line {shown(bad.values)}")
+        raise FactsError(f"{name}: {bad.reason}, in the line {shown(bad.values)}")
 
-    data = unzipped(data, _short(file)) if is_whole else MARK + data
-    rows = rows_of_lines(place, data, _short(file), refuse, first_line or 1)
+    data = unzipped(data, name) if is_whole else MARK + data
+    rows = rows_of_lines(place, data, name, refuse, first_line or 1)
     return arrow_table(rows, kinds_of(place.relation))
 
 

@@ -88,14 +88,14 @@ def infer(name: str, table: object) -> Inferred:
     """
     columns, rows, notes = [], [], []
     written = _columns(table)
+    own = identifiers([name], "table")[0]
     names = identifiers([title for title, _ in written], "c")
     for column, (title, values) in zip(names, written, strict=True):
         kind, type_name, converted, note = _converted(f"{name}: column `{title}`", values)
         columns.append(Column(column, kind, type_name))
         rows.append(converted)
-        notes += [f"{name}.{column}: {note}"] if note else []
-    relation = Relation(identifiers([name], "table")[0], tuple(columns))
-    return Inferred(relation, list(zip(*rows, strict=True)) if rows else [], tuple(notes))
+        notes += [f"{own}.{column}: {note}"] if note else []
+    return Inferred(Relation(own, tuple(columns)), list(zip(*rows, strict=True)) if rows else [], tuple(notes))
 
 
 def identifiers(titles: Sequence[str], otherwise: str) -> list[str]:

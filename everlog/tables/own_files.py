@@ -13,13 +13,17 @@ import csv
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from everlog.extras import optional
 from everlog.files.text_values import FactsError
+
+if TYPE_CHECKING:
+    from everlog.api.database import Database
+    from everlog.tables.inferred import Inferred
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _FLOAT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -45,6 +49,26 @@ def tables_in(path: Path) -> Iterator[tuple[str, Any]]:
         if isinstance(problem, FactsError):
             raise
         raise FactsError(f"cannot read {path}: {problem}") from None
+
+
+def add_tables(database: Database, paths: Sequence[Path]) -> list[Inferred]:
+    """Declare a relation for each table of these files, and insert its rows; all or none."""
+    from everlog.tables.inferred import infer, known_types
+
+    found = [infer(name, table) for path in paths for name, table in tables_in(path)]
+    if not found:
+        raise FactsError(f"{paths[0]} has no tables")
+    names = [each.relation.name for each in found]
+    for name in names:
+        if name in database.relations or names.count(name) > 1:
+            raise FactsError(f"a relation `{name}` is there already: rename the file, or `.drop {name}` first")
+    before = "\n".join(database.statements())
+    text = before
+    for each in found:
+        text += "\n" + each.declaration(known_types(text))
+    database.add_rule(text.removeprefix(before))
+    database.insert_all({each.relation.name: each.rows for each in found})
+    return found
 
 
 def _is_ours(path: Path) -> bool:

@@ -55,7 +55,7 @@ KEPT = {
     "products": ".decl best(x:number, d:number)  best(x, max(d)) :- at(x, d).  "
     "best(y, max(d / 2 * w)) :- best(x, d), arc(x, y, w), w >= 0, w <= 2.",
 }
-# Evaluated in rounds, and computed again when something changes.
+# Evaluated in rounds; what depended on a loss is derived again.
 COMPUTED = {
     "doubling": ".decl best(x:number, y:number, d:number)  best(x, y, min(w)) :- arc(x, y, w).  "
     "best(x, z, min(d + e)) :- best(x, y, d), best(y, z, e).",

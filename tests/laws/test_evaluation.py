@@ -213,3 +213,19 @@ def test_a_body_of_many_atoms_is_cut_into_functions() -> None:
         f".decl e(a:number, b:number)\n.decl p(a:number, b:number)\np(x0, x40) :- {walk}, x0 < x39, !e(x40, x0).\n"
     )
     agree(compile_text(text), {"e": [(i, i + 1) for i in range(60)]})
+
+
+@given(case=generators.cases(steps=1))
+def test_passes_change_how_a_plan_runs_but_not_what_it_finds(case: generators.Case) -> None:
+    """Without any of them, Python gives the same relations."""
+    try:
+        program = compile_text(case[0])
+        expected = reference.evaluate(program, case[1])
+    except (DatalogError, EvaluationError):
+        assume(False)
+    with (
+        patch.dict(os.environ, EVERLOG_PURE="1"),
+        patch("everlog.core.ir.compile.passed", lambda plan: plan),
+        patch("everlog.core.ir.rule_lowering.passed", lambda plan: plan),
+    ):
+        _agrees(program, case[1], expected)

@@ -56,6 +56,29 @@ def rules(draw: Any) -> str:
     return f"{DECLARATIONS}.decl q({columns})\nq({', '.join(shown)}) :- {', '.join(body)}."
 
 
+@st.composite
+def aggregates(draw: Any) -> str:
+    """Counts, sums and extremes over random joins, in groups or all together."""
+    body, seen = [], set[str]()
+    for _ in range(draw(st.integers(1, 4))):
+        name = draw(st.sampled_from(sorted(RELATIONS)))
+        args = [draw(st.sampled_from([*VARIABLES[:4] * 3, "_", "1"])) for _ in range(RELATIONS[name])]
+        seen.update(arg for arg in args if arg in VARIABLES)
+        body.append(f"{name}({', '.join(args)})")
+    assume(seen)
+    group = sorted(draw(st.sets(st.sampled_from(sorted(seen)), max_size=2)))
+    target = draw(st.sampled_from(sorted(seen)))
+    if draw(st.integers(0, 3)) == 0:
+        body.append(f"{target} != {draw(st.sampled_from([*sorted(seen), '2']))}")
+    op = draw(st.sampled_from(["count", f"sum {target}", f"sum {target} - 1", f"min {target}", f"max {target}"]))
+    outside = "".join(f"u({v}), " for v in group)
+    columns = ", ".join(f"{v}:number" for v in [*group, "n"])
+    inside = ", ".join(body)
+    return (
+        f"{DECLARATIONS}.decl q({columns})\nq({', '.join([*group, 'n'])}) :- {outside}n = {op} : {{ {inside} }}."
+    )
+
+
 def hub_stream(seed: int, updates: int, width: int) -> list[Update]:
     """Rows of one hub with many partners, of which some are toggled again and again."""
     draw = random.Random(seed)
@@ -126,6 +149,16 @@ def moves_all_the_time(text: str, stream: list[Update], batch: int) -> None:
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=rules(), seed=st.integers(0, 1000), batch=st.sampled_from([1, 1, 3]))
 def test_rules_that_move_all_the_time_tell_what_recomputation_tells(text: str, seed: int, batch: int) -> None:
+    try:
+        compile_text(text)
+    except DatalogError:
+        assume(False)
+    moves_all_the_time(text, hub_stream(seed, 60, 6), batch)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(text=aggregates(), seed=st.integers(0, 1000), batch=st.sampled_from([1, 1, 3]))
+def test_aggregates_that_move_all_the_time_tell_the_same(text: str, seed: int, batch: int) -> None:
     try:
         compile_text(text)
     except DatalogError:

@@ -38,6 +38,8 @@ path(x, y) :- e(x, y).
 path(x, z) :- path(x, y), e(y, z).
 same(x, y) :- e(x, y), x < y.
 n(k) :- k = count : { path(_, _) }.
+.output triangle
+.output same
 .output n
 """)
 UNITS = len(units(PROGRAM))

@@ -63,7 +63,6 @@ def test_a_value_without_a_place_in_the_order_is_an_error_everywhere() -> None:
 @pytest.mark.parametrize(
     ("rule", "why"),
     [
-        ("best(x, z, min(d + e)) :- best(x, y, d), best(y, z, e).", "combines two values"),
         ("best(y, x, min(d)) :- best(x, y, d).  .limitsize best(n=100)", "size limit"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 
 from everlog.cli import main
 from everlog.commands import doctor
+from everlog.core.native.availability import why_not
 
 EXTRAS = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"][
     "optional-dependencies"
@@ -34,7 +35,17 @@ def test_the_same_for_a_program(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json"]) == 0
     parts = json.loads(capsys.readouterr().out)["parts"]
     assert {part["name"] for part in parts} >= {"pandas", "pyspark", "Java"}
+    assert parts[0]["name"] == "compiled machine"
     assert all(part["there"] or part["get"] for part in parts)
+
+
+def test_the_compiled_machine_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    main(["doctor"])
+    machine = capsys.readouterr().out.split("\n")[1]
+    assert machine.startswith("✓ whole programs" if not why_not() else "· whole programs")
+    monkeypatch.setenv("EVERLOG_PURE", "1")
+    main(["doctor"])
+    assert "no compiled machine: EVERLOG_PURE is set; everything runs in Python" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("distribution", "extra"), [(part[2], part[3]) for part in doctor._PARTS])

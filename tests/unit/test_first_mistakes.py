@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -110,3 +111,30 @@ def test_a_program_in_one_long_line_is_told_in_a_few() -> None:
         compile_text(EMP[0] + "\n" + " ".join(["emp(a, 1)."] * 15_000))
     assert len(str(caught.value)) < 5_000
     assert "more are not shown" in str(caught.value)
+
+
+def test_names_of_the_planner_stay_inside(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the planner splits off a rule counts for the rule, wherever figures are told."""
+    db = Database.from_text("""
+      .decl weight(a:symbol, b:number, n:number)  .decl total(a:symbol, s:number)
+      total(a, s) :- weight(a, _, _), s = sum n : { weight(a, _, n) }.
+      .decl q(a:symbol)  q(a) :- weight(a, b, _), weight(_, b, n), n > 1.""")
+    db.insert("weight", [("a", 1, 2), ("b", 1, 3)])
+    for i in range(500):
+        db.insert("weight", ("c", i, i))
+    found = db.stats()
+    assert {each.name for each in found.relations} == {"weight", "total", "q"}
+    assert {each.name for each in found.rules} == {"total#1", "q#1"}
+    assert not re.search(r"@|/\d", f"{found}{db.stats().units}")
+    inside = db._engine._network.plan.program.rules
+    assert any("@" in rule.name for rule in inside)
+    seconds = sum(seconds for _, seconds, _ in db._engine.rule_figures().values())
+    assert sum(each.seconds for each in found.rules) == pytest.approx(seconds)
+    assert main(["repl", "-c", ".decl n(x:number)", "-c", ".decl m(k:number)", "-c", "m(k) :- k = count : { n(_) }.",
+                 "-c", "n(1).", "-c", ".prof"]) == 0  # fmt: skip
+    assert not re.search(r"@|/\d", capsys.readouterr().out)
+
+
+def test_directives_are_among_what_is_meant_at_the_prompt(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["repl", "-c", ".dcl n(x:number)"]) == 1
+    assert "no command `.dcl`; did you mean `.decl`?" in capsys.readouterr().err

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import CONTRASTS, at_width, chromium
 
 from everlog import Database
 from everlog.html import ROWS
 from everlog.jupyter import pieces
+from everlog.notebook.drawn_proofs import MOST, nodes_of
 
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed (extra `dev`)")
 nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed (extra `dev`)")
@@ -34,6 +38,8 @@ pytest.importorskip("ipykernel", reason="ipykernel is not installed (extra `dev`
         (".comp C {\n  .decl r(x:number)\n  r(1).\n}\n.init c = C", [
             ("program", ".comp C {\n  .decl r(x:number)\n  r(1).\n}\n.init c = C")]),
         ("e(x) :- ", [("program", "e(x) :- ")]),
+        (".why p(1)\n.decl e(x:number)\n.graph\n.live e", [
+            ("command", ".why p(1)"), ("program", ".decl e(x:number)"), ("command", ".graph"), ("command", ".live e")]),
     ],
 )  # fmt: skip
 def test_a_cell_is_cut_into_pieces(cell: str, expected: list[tuple[str, str]]) -> None:
@@ -148,6 +154,14 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
         "number = 3",
         "%%datalog number\n.decl n(x:number)",
         "db.query('edge(x, y)').to_pandas()",
+        "%datalog .why path(1, 4)",
+        "%%datalog\n.why-not path(5, 1)  // a remark\n.graph",
+        "%datalog .why path(5, 1)",
+        "%datalog .live path",
+        "db.insert('edge', (5, 6)); None",
+        "import asyncio\nfor i in range(6, 30): db.insert('edge', (i, i + 1))\nawait asyncio.sleep(0.5)",
+        "db.why('path(1, 6)')",
+        "%datalog .explain path",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     elsewhere = {"metadata": {"path": str(tmp_path_factory.mktemp("notebook"))}}  # not where our sources are
@@ -164,7 +178,7 @@ def _html(output: Any) -> Page:
 
 def test_a_notebook_runs(executed: list[Any]) -> None:
     loaded, program, step, line, python, wrong, shown, changes, other, both, *asked, _, no_database, frame = (
-        executed
+        executed[:-8]
     )
     _, asked_line, asked_cell, no_variable, counted = asked
     assert asked_line[0]["data"]["text/plain"] == "[(2,), (3,), (4,), (5,)]"
@@ -177,7 +191,7 @@ def test_a_notebook_runs(executed: list[Any]) -> None:
     assert ["+", "1", "4"] in _html(told).rows
     assert _html(found).rows == [["x"], ["3"], ["4"]]
     assert found["data"]["text/plain"] == "[(3,), (4,)]"
-    assert _html(line[0]).rows == [["x", "y"], ["2", "3"], ["2", "4"]]
+    assert _html(line[0]).rows == [["x"], ["3"], ["4"]]
     assert python[0]["data"]["text/plain"] == "(6, ('x', 'y'))"
     assert "DL050" in wrong[0]["text"]
     assert "Traceback" not in wrong[0]["text"]
@@ -187,3 +201,90 @@ def test_a_notebook_runs(executed: list[Any]) -> None:
     assert both[0]["data"]["text/plain"] == "([(7,)], 4)"
     assert "not a Database" in no_database[0]["text"]
     assert "text/html" in frame[0]["data"]
+
+
+def test_a_notebook_draws_proofs_graphs_and_live_tables(executed: list[Any]) -> None:
+    why, missing, absent, live, _, _, python, explained = executed[-8:]
+    proof = _html(why[0])
+    assert {"svg", "rect", "path"} <= set(proof.tags)
+    assert "path(1, 4)" in proof.text
+    assert "path#2" in proof.text
+    assert why[0]["data"]["text/plain"].startswith("<Proof of path(1, 4)")
+    nothing, graph = missing
+    assert "path(5, 1) is not there" in _html(nothing).text
+    assert "path reads path, edge" in _html(graph).text or "path reads edge" in _html(graph).text
+    assert "`.why-not` says what is missing" in absent[0]["text"]
+    table = _html(live[0])  # the cell where it was shown has the last state
+    assert "435 facts, 50 of them shown" in table.text
+    assert "last step: 29 new, 0 gone" in table.text
+    assert "path(1, 6)" in _html(python[0]).text
+    assert explained[0]["data"]["text/plain"].startswith("unit 1: path\n")
+
+
+def test_a_drawn_proof_is_escaped_and_bounded() -> None:
+    nasty = Database.from_text(".decl n(x:symbol)  .decl m(x:symbol)  m(x) :- n(x).", facts={"n": [(NASTY,)]})
+    page = Page(nasty.why("m", (NASTY,))._repr_html_())
+    assert "script" not in page.tags
+    assert NASTY.replace('"', '\\"') in page.text
+    long = Database.from_text(
+        ".decl e(x:number)  .decl p(x:number)  p(0).  p(x + 1) :- p(x), e(x).",
+        facts={"e": [(i,) for i in range(5000)]},
+    )
+    found = long.why("p(5000)")
+    assert len(nodes_of(found)) <= MOST
+    assert "more below" in "".join(node.note for node in nodes_of(found))
+    assert len(found._repr_html_()) < 200_000
+    assert len(long.why_not("p(6000)")._repr_html_()) < 200_000
+
+
+def test_a_fact_that_is_used_twice_is_drawn_once() -> None:
+    db = Database.from_text(
+        ".decl a(x:number)  .decl b(x:number)  .decl c(x:number)  a(1).  b(x) :- a(x).  c(x) :- b(x), b(x), a(x)."
+    )
+    nodes = nodes_of(db.why("c(1)"))
+    assert [(node.label, node.note) for node in nodes].count(("b(1)", "above")) == 1
+    assert [node.kind for node in nodes if node.label == "a(1)"] == ["given", "given"]
+
+
+def test_a_live_table_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    updates: list[Any] = []
+
+    class Handle:
+        def update(self, thing: Any) -> None:
+            updates.append(thing._repr_html_())
+
+    import IPython.display
+
+    monkeypatch.setattr(IPython.display, "display", lambda thing, display_id: Handle())
+    db = Database.from_text(".decl n(x:number)")
+    table = db["n"].live()
+    table._ipython_display_()
+    db.insert("n", (1,))
+    assert "last step: 1 new, 0 gone" in updates[-1]
+    table.close()
+    table.close()
+    db.insert("n", (2,))
+    assert len(updates) == 1
+
+
+def test_the_drawings_are_readable_in_a_browser(tmp_path: Path) -> None:
+    db = Database.from_text(""".decl edge(x:number, y:number)  .decl path(x:number, y:number)
+      path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z), x != z.  edge(1, 2).  edge(2, 3).  edge(3, 4).
+      .decl ends(n:number)  ends(n) :- n = count : { path(_, x), !edge(x, _) }.""")
+    shown = (db.why("path(1, 4)"), db.why_not("path(4, 1)"), db.graph(), db.why("ends(3)"))
+    (tmp_path / "page.html").write_text(
+        "<!doctype html><meta charset=utf-8>" + "".join(each._repr_html_() for each in shown)
+    )
+    with chromium() as browser:
+        browser.get(f"file://{tmp_path / 'page.html'}")
+        at_width(browser, 1000)
+        assert browser.get_log("browser") == []
+        assert min(browser.execute_script(CONTRASTS))[0] >= 4.5
+        boxes = browser.execute_script(
+            "return [...document.querySelectorAll('svg text')].map((t) => [t.getBBox().width,"
+            " t.parentNode.querySelector('rect').getBBox().width])"
+        )
+        assert len(boxes) > 20
+        assert all(text <= box for text, box in boxes)
+        if picture := os.environ.get("PICTURE"):  # to be looked at
+            browser.save_screenshot(picture)

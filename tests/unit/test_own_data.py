@@ -78,6 +78,7 @@ def test_nulls_are_told() -> None:
         't.at: 1 null: the empty symbol ""',
         "t.age: 1 null: nan, so that the column is a float",
     )
+    assert infer("my table", {"a b": [1, None]}).notes[0].startswith("my_table.a_b: 1 null")
     assert infer("t", {"x": ["", None]}).notes == ('t.x: 1 null: the empty symbol "", as are its empty texts',)
 
 

@@ -1,9 +1,10 @@
 """The running state of aggregates: invertible totals, and ordered multisets.
 
-`count`, `sum` and `mean` are totals in a group, so a lost contribution is subtracted; sums of
-floats are exact, as integers of the smallest float, so that a subtraction leaves no rounding error.
-`min` and `max` are not invertible: they keep each group's values in order, so that the next value
-is known when the present one goes.
+`count`, `sum` and `mean` are totals in a group, so a lost contribution is subtracted.  Those of
+whole numbers are linear, so that views of joins may add up for them; sums of floats are exact, as
+integers of the smallest float, so that a subtraction leaves no rounding error.  `min` and `max` are
+not invertible: they keep each group's values in order, so that the next value is known when the
+present one goes.
 """
 
 from __future__ import annotations
@@ -53,11 +54,15 @@ class Totals:
         self.groups.clear()
 
 
-class Count(Totals):
-    """
-    >>> count = Count(Kind.NUMBER)
-    >>> count.add("a", {1: 3}, 1), count.add("a", {1: 3}, -1), count.groups
-    (3, 0, {})
+class Linear(Totals):
+    """`count`, and `sum` of whole numbers: targets, each times its number, are added up.
+
+    So a view of a join may tell the total of many targets as a multiple of 1.  The total is wrapped
+    to 64 bits when it is read; a group whose total is 0 has the value of an empty one.
+
+    >>> total = Linear(Kind.NUMBER)
+    >>> total.add("a", {5: 2, 1: 3}, 1), total.add("a", {1: 13}, -1), total.groups
+    (13, 0, {})
     """
 
     def __init__(self, kind: Kind) -> None:
@@ -65,50 +70,45 @@ class Count(Totals):
         self.default = 0.0 if kind is Kind.FLOAT else 0
 
     def add(self, group: Key, targets: Mapping[Target, int], sign: int) -> Value:
-        amount = targets[1] if len(targets) == 1 and 1 in targets else sum(targets.values())
-        number: int = self.groups.get(group, 0) + sign * amount
-        if number:
-            self.groups[group] = number
+        amount = targets[1] if len(targets) == 1 and 1 in targets else sum(t * n for t, n in targets.items())
+        total: int = self.groups.get(group, 0) + sign * amount
+        if total:
+            self.groups[group] = total
         else:
             self.groups.pop(group, None)
-        return float(number) if self.kind is Kind.FLOAT else number
+        match self.kind:
+            case Kind.NUMBER:
+                return wrap(total)
+            case Kind.UNSIGNED:
+                return total & MASK
+            case _:
+                return float(total)
 
 
 class Sum(Totals):
-    """Exact totals; a sum of integers is wrapped to 64 bits when it is read.
+    """Exact totals of floats.
 
     >>> total = Sum(Kind.FLOAT)
     >>> total.add(0, {1e100: 1, 1.5: 2}, 1), total.add(0, {1e100: 1}, -1)
     (1e+100, 3.0)
     """
 
-    def __init__(self, kind: Kind) -> None:
-        super().__init__(kind)
-        self.default = 0.0 if kind is Kind.FLOAT else 0
+    default: Value | None = 0.0
 
     def add(self, group: Key, targets: Mapping[Target, int], sign: int) -> Value | None:
         state = self.groups.get(group)
         if state is None:
-            state = self.groups[group] = [0, ExactSum() if self.kind is Kind.FLOAT else 0]
+            state = self.groups[group] = [0, ExactSum()]
         for target, number in targets.items():
             state[0] += sign * number
-            if self.kind is Kind.FLOAT:
-                state[1].add(float(target), sign * number)
-            else:
-                state[1] += sign * number * target
+            state[1].add(float(target), sign * number)
         if not state[0]:
             del self.groups[group]
             return self.default
         return self.value(*state)
 
-    def value(self, number: int, total: Target) -> Value:
-        match self.kind:
-            case Kind.NUMBER:
-                return wrap(total)
-            case Kind.UNSIGNED:
-                return int(total & MASK)
-            case _:
-                return float(total.value())
+    def value(self, number: int, total: ExactSum) -> Value:
+        return float(total.value())
 
 
 class Mean(Sum):
@@ -118,11 +118,9 @@ class Mean(Sum):
     (2.5, None)
     """
 
-    def __init__(self, kind: Kind) -> None:
-        super().__init__(Kind.FLOAT)
-        self.default = None
+    default = None
 
-    def value(self, number: int, total: Target) -> Value:
+    def value(self, number: int, total: ExactSum) -> Value:
         return one_nan(total.value() / number)
 
 
@@ -159,7 +157,7 @@ class Extreme(Totals):
 class Partial(Totals):
     """An aggregate whose targets may fail; a failing target is its group's value.
 
-    >>> total = Partial(Sum(Kind.NUMBER))
+    >>> total = Partial(Linear(Kind.NUMBER))
     >>> bad = Failed("division by zero: 1 / 0")
     >>> total.add(0, {bad: 1, 5: 1}, 1), total.add(0, {bad: 1}, -1)
     (Failed(message='division by zero: 1 / 0'), 5)
@@ -207,9 +205,9 @@ def totals_of(op: str, kind: Kind, may_fail: bool = False) -> Totals:
 def _sound(op: str, kind: Kind) -> Totals:
     match op:
         case "count":
-            return Count(kind)
+            return Linear(kind)
         case "sum":
-            return Sum(kind)
+            return Sum(kind) if kind is Kind.FLOAT else Linear(kind)
         case "mean":
             return Mean(kind)
         case "min":

@@ -28,12 +28,12 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from everlog.core.codegen.candidates import LivingGreatestWriter, LivingLeastWriter, LivingRowWriter
 from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_snapshot, versions
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.evaluate.best_first import Settling, forms_of, offering, only_adds
+from everlog.core.ir.uses import Action, Use
 from everlog.core.program import Atom, Call, Row, Rule, Value
 from everlog.core.program.best_values import best_maps
 from everlog.core.storage.shape import Facts, Key
@@ -84,7 +84,7 @@ class BestKeeper(Keeper):
 
     def _make_tasks(self) -> None:
         store, least = self.store, next(iter(self.maps.values())).op == "min"
-        self._offers: Any = LivingLeastWriter if least else LivingGreatestWriter
+        self._offers = Use(Action.LEAST if least else Action.GREATEST)
         self._whole: list[tuple[str, Task]] = []
         self._forward: dict[str, list[tuple[str, Task]]] = {name: [] for name in self.relations}
         self._questions: dict[str, list[_Question]] = {name: [] for name in self.relations}
@@ -122,7 +122,7 @@ class BestKeeper(Keeper):
         keys = offering(rule, self.maps[head.relation]).head.args[1:]
         computes = any(isinstance(arg, Call) for arg in keys)
         asked = evolve(told, body=(Atom(_ASKED + head.relation, keys), *told.body))
-        task = Task(self.store, asked, None if computes else 0, LivingRowWriter, sets=False)
+        task = Task(self.store, asked, None if computes else 0, Use(Action.ROWS), sets=False)
         return _Question(task, source, computes)
 
     def tasks(self) -> Iterator[Task]:
@@ -145,11 +145,11 @@ class BestKeeper(Keeper):
             told, source = self._told(rule)
             for relation in outside_relations(rule, self.relations):
                 entry = readers.setdefault(relation, Readers())
-                modes: Any = {1: LivingRowWriter, -1: self._offers}
-                for event, sign, task, _ in versions(self.store, told, relation, modes, filters=False):
+                uses = {1: Use(Action.ROWS), -1: self._offers}
+                for event, sign, task, _ in versions(self.store, told, relation, uses, filters=False):
                     if sign > 0:
                         entry.of(event, sign).append(self._gaining(rule.head.relation, task, source))
-                for event, sign, task, _ in versions(self.store, offers, relation, modes, filters=False):
+                for event, sign, task, _ in versions(self.store, offers, relation, uses, filters=False):
                     if sign < 0:
                         entry.of(event, sign).append(self._losing(rule.head.relation, task))
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.keepers.joined import JoinedRule
 from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_snapshot, versions
-from everlog.core.engine.planning.plan import VIEWS, PlannedUnit
+from everlog.core.engine.planning.plan import VIEWS, PlannedUnit, wanted_of
 from everlog.core.engine.stepping.saved_state import Columns, count_columns, counts_from
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
-from everlog.core.engine.stepping.work import RuleWork, modes_of
+from everlog.core.engine.stepping.work import RuleWork, counting_uses
+from everlog.core.ir.uses import Action, Use
 from everlog.core.joins.join_strategies import AUTO, DELTA
 from everlog.core.program import Atom, Row, Rule
 from everlog.core.storage.shape import Counted, Facts, Key, PairFacts
@@ -41,13 +41,13 @@ class DerivingKeeper(Keeper):
         self.shape = store.shapes[self.name]
         self.plus: Counted = {}
         self.minus: Counted = {}
-        self._whole = [Task(store, rule, None, CountWriter) for rule in planned.unit.rules]
+        self._whole = [Task(store, rule, None, Use(Action.COUNT)) for rule in planned.unit.rules]
         self._versions: list[Task] = []
         self.work: dict[str, RuleWork] = {
             rule.name: RuleWork() for rule in planned.unit.rules if sum(isinstance(x, Atom) for x in rule.body) > 1
         }
         self.joined = {
-            rule.name: JoinedRule(store, rule, choice.strategy)
+            rule.name: JoinedRule(store, rule, choice.strategy, wanted_of(rule, planned.group))
             for rule in planned.unit.rules
             if (choice := planned.joins.get(rule.name)) is not None and choice.strategy in VIEWS
         }
@@ -85,7 +85,9 @@ class DerivingKeeper(Keeper):
                     entry.gains.append(self._gaining_join(joined, relation))
                     continue
                 work = self.work.get(rule.name)
-                for event, sign, task, filtered in versions(self.store, rule, relation, modes_of(work, relation)):
+                for event, sign, task, filtered in versions(
+                    self.store, rule, relation, counting_uses(work, relation)
+                ):
                     self._versions.append(task)
                     entry = readers.setdefault(relation, Readers())
                     entry.filtered |= filtered
@@ -164,7 +166,8 @@ class DerivingKeeper(Keeper):
         if left is not None:
             self.work[name].take_over(left.work, left.matches, left.rows_of, left.losses)
         if strategy in VIEWS:
-            self.joined[name] = JoinedRule(self.store, rule, strategy)
+            want = wanted_of(rule, self.planned.group)
+            self.joined[name] = JoinedRule(self.store, rule, strategy, want)
             self.joined[name].try_delta(estimate)
 
     def work_of(self, name: str) -> int:

@@ -18,23 +18,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from random import Random
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from attrs import evolve
 
 from everlog.core.classify.query import query_of
-from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.keepers.keeper import versions
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.engine.stepping.work import ROW as DELTA_ROW
 from everlog.core.engine.stepping.work import Counter as Work
-from everlog.core.engine.stepping.work import Enough, TrialWriter
+from everlog.core.engine.stepping.work import Enough, counted_use
+from everlog.core.ir.uses import Action, Use
 from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.leapfrog import Bound
-from everlog.core.joins.strategy_choice import above_the_join, selections, shown_variables, shows_head_only
+from everlog.core.joins.strategy_choice import (
+    Wanted,
+    above_the_join,
+    selections,
+    shown_variables,
+    shows_head_only,
+)
 from everlog.core.joins.view import Asked, JoinView
 from everlog.core.program import Atom, Comparison, Constant, Kind, Row, Rule, Term, Value, Variable
 from everlog.core.program.values import EvaluationError
@@ -59,11 +64,13 @@ class JoinedRule:
     `trials`, delta rules are tried beside the view from time to time, to know what they would do.
     """
 
-    def __init__(self, store: Store, rule: Rule, strategy: str) -> None:
+    def __init__(self, store: Store, rule: Rule, strategy: str, want: Wanted) -> None:
         self.store, self.rule, self.strategy = store, rule, strategy
         self.view: JoinView | None = None
         self._time = store.time_of(rule)
-        query = query_of(rule)
+        summed = want.summed if JOINS[strategy].totals else ""
+        run = want.rule if summed else rule
+        query = query_of(run)
         self.shape = store.shapes[rule.head.relation]
         atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
         tests = selections(rule)
@@ -72,16 +79,16 @@ class JoinedRule:
         for number, (relation, select) in enumerate(self.atoms):
             self.copies.setdefault(relation, []).append((number, select))
         self.rest: Task | None = None
-        kept = shown_variables(rule, query)
-        if shows_head_only(rule):
-            self._head = head_of(rule, kept)
+        kept = shown_variables(run, query)
+        if shows_head_only(run):
+            self._head = head_of(run, kept)
         else:
             self._name = f"⋈{rule.name}"
             self._joined = shape_of(len(kept))
             store.shapes[self._name] = self._joined
             joined = Atom(self._name, tuple(map(Variable, kept)))
-            self.rest = Task(store, evolve(rule, body=(joined, *above_the_join(rule))), 0, CountWriter)
-        self.asked = Asked(query, kept, bounds_of(rule), counting=True, enumerated=False)
+            self.rest = Task(store, evolve(run, body=(joined, *above_the_join(rule))), 0, Use(Action.COUNT))
+        self.asked = Asked(query, kept, bounds_of(rule), counting=True, enumerated=False, summed=summed)
         self.matches = self.losses = 0
         self.rows_of: dict[str, int] = dict.fromkeys(self.copies, 0)
         self._step = JOINS[strategy].step
@@ -195,9 +202,9 @@ class JoinedRule:
     def try_delta(self, estimate: float) -> None:
         """From now on, try the delta rules beside the view; so far they did this much for a row."""
         self._estimate = estimate
-        mode: Any = partial(TrialWriter, work=self._tried)
+        use = counted_use(self._tried, row_by_row=True)
         for relation in self.copies:
-            for event, sign, task, _ in versions(self.store, self.rule, relation, {1: mode, -1: mode}):
+            for event, sign, task, _ in versions(self.store, self.rule, relation, {1: use, -1: use}):
                 task.sets = False  # as single updates run them: see core.engine.fused
                 if (event == "insert") == (sign > 0):
                     self._trials.setdefault((relation, event), []).append(task)

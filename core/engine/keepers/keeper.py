@@ -19,12 +19,13 @@ from typing import ClassVar
 from attrs import evolve
 
 from everlog.core import program as p
-from everlog.core.codegen.derivations import LivingWriter
 from everlog.core.dbsp import delta_rules, each_delta_rule
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Readers, Step
 from everlog.core.engine.stepping.store import Store, Task
+from everlog.core.ir.set_listing import set_listing
+from everlog.core.ir.uses import Use
 from everlog.core.program import Row, Rule, Value
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.shape import Facts
@@ -140,11 +141,12 @@ class Keeper:
                 for delta in each_delta_rule(rule, relation):
                     yield f"on {delta.event} of {relation}:  {delta}"
 
-    def told_code(self, only: str | None) -> Iterator[str]:
-        """The Python that small steps may run, for all rules, one rule or one relation."""
+    def told_code(self, only: str | None, ir: bool = False) -> Iterator[str]:
+        """The Python that small steps may run, or its plans: of all rules, or those of a name."""
         for task in self.tasks():
             if only is None or only in (task.rule.name, task.rule.head.relation):
-                yield task.code().source
+                code = task.code()
+                yield set_listing(code.plan) if ir else code.source
 
     def work_of(self, name: str) -> int:
         """The work of a rule's join so far, in units of work; 0 where it is not counted."""
@@ -162,13 +164,13 @@ def outside_relations(rule: Rule, unit: Iterable[str]) -> list[str]:
 
 
 def versions(
-    store: Store, rule: Rule, relation: str, modes: dict[int, type[LivingWriter]], filters: bool = True
+    store: Store, rule: Rule, relation: str, uses: Mapping[int, Use], filters: bool = True
 ) -> Iterator[tuple[str, int, Task, bool]]:
     """The delta rules of a rule: event, sign, task, and whether Δ is read as a table."""
     for version in delta_rules(rule, relation):
         body = version.body if filters else version.body[: len(rule.body)]
         changed = evolve(rule, body=body)
-        task = Task(store, changed, version.position, modes[version.sign])
+        task = Task(store, changed, version.position, uses[version.sign])
         yield version.event, version.sign, task, len(body) > len(rule.body)
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from everlog.core import program as p
-from everlog.core.codegen import Compiled
 from everlog.core.engine.keepers.keeper import Keeper, table_snapshot
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
@@ -22,6 +21,7 @@ from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.seminaive import Context
+from everlog.core.ir.compile import Compiled
 from everlog.core.program import Row, Rule
 from everlog.core.storage.equivalence import Equivalence
 from everlog.core.storage.shape import Facts

@@ -14,6 +14,8 @@ from everlog.core.engine.keepers.best import BestKeeper
 from everlog.core.engine.keepers.counted import CountKeeper
 from everlog.core.engine.keepers.flow.flowing import FlowKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper
+from everlog.core.engine.keepers.growing import GrowingKeeper
+from everlog.core.engine.keepers.intervals import OrderedKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.merging import ClassKeeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper
@@ -26,7 +28,9 @@ KEEPERS: dict[str, type[Keeper]] = {
     plan.GIVEN: BaseKeeper,
     plan.COUNTS: CountKeeper,
     plan.GROUPS: GroupKeeper,
+    plan.ORDERED: OrderedKeeper,
     plan.BEST: BestKeeper,
+    plan.GROWING: GrowingKeeper,
     plan.FLOW: FlowKeeper,
     plan.CLASSES: ClassKeeper,
     plan.WITNESS: RecursiveKeeper,

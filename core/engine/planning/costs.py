@@ -36,12 +36,22 @@ from everlog.core.classify.multivariate import MultivariateWidth, multivariate_w
 from everlog.core.classify.query import Query, query_of
 from everlog.core.classify.widths import Width, fractional_hypertree_width, free_connex_width
 from everlog.core.engine.planning.existence import spread_through
-from everlog.core.engine.planning.plan import BEST, CLASSES, FLOW, RECOMPUTE, Plan, PlannedUnit
+from everlog.core.engine.planning.plan import (
+    BEST,
+    CLASSES,
+    FLOW,
+    GROWING,
+    ORDERED,
+    RECOMPUTE,
+    Plan,
+    PlannedUnit,
+    wanted_of,
+)
 from everlog.core.engine.planning.systems import systems
 from everlog.core.joins.exponents import (
+    growing_exponent,
     growing_refuge_of,
     largest_cover,
-    match_exponent,
     refuge_of,
     search_exponent,
 )
@@ -58,9 +68,8 @@ from everlog.core.joins.join_strategies import (
 from everlog.core.joins.strategy_choice import (
     JoinChoice,
     above_the_join,
-    shown_variables,
-    shows_head_only,
 )
+from everlog.core.joins.untold import Shown, match_exponent, untold_exponent
 from everlog.core.joins.variable_orders import OrderNode, variable_order
 from everlog.core.program import Aggregate, Negation, Rule, atoms_of, variables_of
 
@@ -71,6 +80,7 @@ FLOWING = "follows the facts that change, and the cycles that a step opens or cl
 _RECURSIVE = {
     FLOW: FLOWING,
     BEST: BEST_FIRST,
+    GROWING: "follows the facts that change; what depended on a loss is derived again",
     CLASSES: "follows the classes that it merges or splits",
     RECOMPUTE: "computes the relation again",
 }
@@ -86,6 +96,7 @@ class Promise:
     logarithms: bool = False
     source: str = ""
     told: bool = True  # whether each match is a fact that changes; else matches are in the exponent
+    searches: bool = False  # whether it searches in an order
 
     def __str__(self) -> str:
         """
@@ -96,6 +107,8 @@ class Promise:
 
     @property
     def power(self) -> str:
+        if self.searches and not self.exponent:
+            return f"O(log {self.of})"
         return power("Õ" if self.logarithms and self.exponent < 1 else "O", self.of, self.exponent)
 
     def with_exponent(self, exponent: Fraction) -> Promise:
@@ -125,8 +138,8 @@ class RuleCost:
     width: Width
     multivariate: MultivariateWidth
     free_connex: Width
+    wanted: Shown  # what it asks the join for
     in_use: JoinChoice
-    grouped: bool = False  # whether its matches are counted or summed, and none is told
     parts: tuple[RuleCost, ...] = ()  # of the auxiliary rules that it is run with
     shown: Rule | None = None  # the rule as it was written, where it is run in another form
 
@@ -141,17 +154,10 @@ class RuleCost:
         return tuple(map(str, above_the_join(self.rule)))
 
     @property
-    def all_told(self) -> bool:
-        """Whether each match of the join is a fact of the head, so that its reader pays for it."""
-        return not self.grouped and shows_head_only(self.rule) and self.query.free == set(self.query.variables)
-
-    def matches(self, strategy: str) -> Fraction:
-        """The matches of one row that are not told, as a power of D."""
-        if self.all_told or len(self.query.atoms) < 2:
-            return Fraction(0)
-        counted = strategy == VIEW_TREE
-        shown = shown_variables(self.rule, self.query) if counted else self.query.variables
-        return match_exponent(self.query, shown)
+    def all_parts(self) -> tuple[RuleCost, ...]:
+        """The auxiliary rules with joins that it is run with, and those that they are run with."""
+        found = {inner.rule.name: inner for part in self.parts for inner in (part, *part.all_parts)}
+        return tuple(part for part in found.values() if len(part.query.atoms) > 1)
 
     @property
     def strategies(self) -> dict[str, str]:
@@ -159,7 +165,8 @@ class RuleCost:
         if self.query_class == "recursive" or self.in_use.strategy not in JOINS:
             return {"insert_only": self.in_use.strategy, "insert_delete": self.in_use.strategy}
         if self.planned == AUTO:
-            return {"insert_only": growing_refuge_of(self.query), "insert_delete": refuge_of(self.query)}
+            growing = growing_refuge_of(self.query, self.wanted)
+            return {"insert_only": growing, "insert_delete": refuge_of(self.query, self.wanted)}
         return {"insert_only": self.planned, "insert_delete": self.planned}
 
     @property
@@ -170,6 +177,8 @@ class RuleCost:
     @property
     def promise(self) -> Promise | None:
         """What one update costs with the strategy in use; None where nothing is promised."""
+        if self.in_use.strategy == ORDERED:  # a search; the intervals that change are its `spread`
+            return Promise(Fraction(0), searches=True)
         if self.query_class == "recursive" or self.in_use.strategy not in JOINS:
             return None
         own = self._own
@@ -195,18 +204,19 @@ class RuleCost:
             return self.insert_only
         if planned == NAIVE:
             return Promise(agm_exponent(self.query), told=False)
-        strategy = refuge_of(self.query) if planned == AUTO else planned
+        strategy = refuge_of(self.query, self.wanted) if planned == AUTO else planned
+        matches = untold_exponent(strategy, self.query, self.wanted)
         search = search_exponent(strategy, self.query)
-        if strategy == DELTA and self.matches(DELTA) == 0 and self._meets_answers_only:
+        if strategy == DELTA and matches == 0 and self._meets_answers_only:
             search = Fraction(0)
         found = Promise(
             search,
             amortized=planned == AUTO or strategy in (GENERATIONS, HEAVY_LIGHT),
             logarithms=strategy == GENERATIONS,
             source="" if strategy == VIEW_TREE and search else _SOURCES.get(strategy, ""),
-            told=not self.matches(strategy),
+            told=not matches or (JOINS[strategy].totals and matches <= search),
         )
-        return found.with_exponent(self.matches(strategy))
+        return found.with_exponent(matches)
 
     @property
     def _meets_answers_only(self) -> bool:
@@ -223,13 +233,13 @@ class RuleCost:
     @property
     def insert_only(self) -> Promise:
         """What one insert costs, as long as no fact goes."""
-        if self.planned == AUTO and growing_refuge_of(self.query) != CALIBRATED and self.promise is not None:
+        growing = growing_refuge_of(self.query, self.wanted)
+        if self.planned == AUTO and growing != CALIBRATED and self.promise is not None:
             return self.promise
         own = Promise(Fraction(0), "N", True, source="Theorem 4.1")
         if len(self.query.atoms) > 1:
             own = Promise(self.width.value - 1, "N", True, source="Theorem 4.1")
-            if not self.all_told:
-                own = own.with_exponent(agm_exponent(self.query) - 1)
+            own = own.with_exponent(growing_exponent(self.query, self.wanted))
         for part in self.parts:
             own = own.with_exponent(part.insert_only.exponent)
         return own
@@ -313,6 +323,17 @@ class RuleCost:
             "amortized": promise is not None and promise.amortized,
             "source": "" if promise is None else promise.source,
             "moves": list(self.in_use.moves),
+            "parts": [
+                {
+                    "rule": str(part.rule),
+                    "name": part.rule.name,
+                    "strategy": part.in_use.strategy,
+                    "why": part.in_use.why,
+                    "update_cost": part.cost_in_use,
+                    "moves": list(part.in_use.moves),
+                }
+                for part in self.all_parts
+            ],
         }
 
 
@@ -355,7 +376,8 @@ class Costs:
 def rule_cost(
     rule: Rule, unit: PlannedUnit, parts: tuple[RuleCost, ...] = (), moved: JoinChoice | None = None
 ) -> RuleCost:
-    query = query_of(rule)
+    want = wanted_of(rule, unit.group)
+    rule, query = want.rule, query_of(want.rule)
     if len(query.atoms) > MOST_ATOMS:
         return _unclassified(rule, query, unit)
     join_class, reason = classify(query)
@@ -373,8 +395,8 @@ def rule_cost(
         fractional_hypertree_width(query),
         multivariate_width(query),
         free_connex_width(query),
+        want.shown,
         in_use,
-        unit.group is not None,
         parts,
     )
 
@@ -392,6 +414,7 @@ def _unclassified(rule: Rule, query: Query, unit: PlannedUnit) -> RuleCost:
         Width(most, False, bag),
         MultivariateWidth(most + 1, False, None, Fraction(1)),
         Width(most, False, bag),
+        Shown(frozenset(query.variables)),
         unit.joins.get(rule.name) or JoinChoice(unit.strategy, unit.why),
     )
 

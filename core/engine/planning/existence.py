@@ -25,10 +25,11 @@ from fractions import Fraction
 
 from attrs import evolve, frozen
 
-from everlog.core.classify.classes import is_hierarchical
 from everlog.core.classify.query import merged_variables, query_of
-from everlog.core.joins.exponents import largest_cover, match_exponent, refuge_of, search_exponent
-from everlog.core.joins.strategy_choice import shown_variables, shows_head_only
+from everlog.core.joins.exponents import largest_cover, update_exponent
+from everlog.core.joins.join_strategies import AUTO
+from everlog.core.joins.strategy_choice import wanted
+from everlog.core.joins.untold import match_exponent
 from everlog.core.program import (
     Atom,
     Comparison,
@@ -139,12 +140,7 @@ def _exponent(rule: Rule) -> Fraction:
     query = query_of(rule)
     if len(query.atoms) < 2:
         return Fraction(0)
-    if is_hierarchical(query):
-        return match_exponent(query, shown_variables(rule, query))
-    told = shows_head_only(rule) and query.free == set(query.variables)
-    return max(
-        search_exponent(refuge_of(query), query), Fraction(0) if told else match_exponent(query, query.variables)
-    )
+    return update_exponent(AUTO, query, wanted(rule).shown)
 
 
 def _total(found: Reduced) -> Fraction:

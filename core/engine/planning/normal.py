@@ -42,6 +42,7 @@ from everlog.core.program import (
     Wildcard,
 )
 from everlog.core.program.bodies import binds, may_fail, needs, schedule, sure_and_open
+from everlog.core.program.ordered_groups import OrderedAggregate, most_counted, ordered_aggregate
 
 ONE = Constant(1, Kind.NUMBER)
 TARGET = Variable("target@")
@@ -60,6 +61,21 @@ class Group:
     kind: Kind
     written: str
     may_fail: bool = False
+    ordered: Ordered | None = None
+
+
+@frozen
+class Ordered:
+    """How an aggregate over intervals is kept: see `core.program.ordered_groups`.
+
+    `domain` has the values of the outer variables.  `entries` derives `(place, target, group…)` for
+    each fact in the braces.  The rule lets no count from `limit` on pass.
+    """
+
+    form: OrderedAggregate
+    domain: str
+    entries: Rule
+    limit: int | None = None
 
 
 @mutable
@@ -160,12 +176,29 @@ class Normaliser:
             inner = (*inner, Comparison("=", TARGET, target, target_kind))
             target = TARGET
         head = Atom(name, (*literal.outer, target))
-        self.groups[name] = Group(name, literal.op, literal.kind, str(literal), partial)
         failure = Failure.VALUE if partial else Failure.ERROR
         made = Rule(head, self.body(inner, unit, rule), f"{name}#1", rule.origin, failure=failure)
+        ordered = self._in_order(literal, body, made)
+        if ordered is None and literal.op in ("min", "max"):  # how often a value is there does not matter
+            made = self.existential(made)
         self.rules.append(made)
+        self.groups[name] = Group(name, literal.op, literal.kind, str(literal), partial, ordered)
         held = TARGET if isinstance(target, p.Call) else target  # only the relation matters
         return evolve(literal, body=(Atom(name, (*literal.outer, held)),), partial=partial)
+
+    def _in_order(self, literal: Aggregate, body: Sequence[Literal], made: Rule) -> Ordered | None:
+        """How to keep an aggregate over intervals, if it is one; `made` joins facts and bounds."""
+        form = ordered_aggregate(literal)
+        domain = made.body[0]
+        if form is None or not isinstance(domain, Atom):
+            return None
+        assert domain.relation == f"{made.head.relation}?"
+        bounds = {x for x in literal.body if x not in form.inner}
+        inner = tuple(x for x in made.body[1:] if x not in bounds)
+        target = ONE if form.target is None else form.target
+        head = Atom(f"{made.head.relation}<", (form.place, target, *form.group))
+        entries = Rule(head, inner, made.name, made.origin)
+        return Ordered(form, domain.relation, entries, most_counted(literal, body))
 
     def _grounded(
         self, literal: Aggregate, body: Sequence[Literal], unit: frozenset[str], rule: Rule, name: str

@@ -18,15 +18,23 @@ from everlog.core.engine.planning.normal import Group, NeedsItself, Normaliser
 from everlog.core.engine.planning.systems import Fit, systems, with_auxiliaries
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.joins.join_strategies import AUTO, DELTA, JOINS
-from everlog.core.joins.strategy_choice import JoinChoice, choose, growing_relations, refusal_of
+from everlog.core.joins.strategy_choice import (
+    JoinChoice,
+    Wanted,
+    choose,
+    growing_relations,
+    refusal_of,
+    wanted,
+)
 from everlog.core.program import Program
 from everlog.core.program.best_values import best_map, only_maps
 from everlog.core.program.dependencies import Unit, units
+from everlog.core.program.growing import GrowingUnit, as_joined_maps, growing_unit
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, shape_of
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
-FLOW, BEST, CLASSES = "flow", "best", "classes"
+FLOW, BEST, CLASSES, ORDERED, GROWING = "flow", "best", "classes", "ordered", "growing"
 RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # with a view at once
@@ -48,6 +56,7 @@ class PlannedUnit:
     group: Group | None = None
     joins: Mapping[str, JoinChoice] = field(factory=dict)  # of the rules of a counted unit
     fit: Fit | None = field(default=None, eq=False)  # of a unit that a system keeps
+    growing: GrowingUnit | None = None
 
     @property
     def name(self) -> str:
@@ -105,6 +114,7 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
     normaliser = Normaliser(program)
     chosen: dict[str, tuple[str, str]] = {}
     fits: dict[str, Fit] = {}
+    growing: dict[str, tuple[GrowingUnit, str]] = {}
     value_columns: dict[str, int] = {}  # of relations through which sets flow: the carried column
     rules: list[p.Rule] = []
     for unit in units(program):
@@ -113,35 +123,47 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
             normaliser.relations.update(fit.relations)
             normaliser.rules += fit.added
             value_columns[unit.relations[0]], own = fit.value, list(fit.rules)
-        elif fit is not None:
+        elif isinstance(fit, Fit):
             fits.update(dict.fromkeys(unit.relations, fit))
         rules += own
         chosen.update(dict.fromkeys(unit.relations, (strategy, why)))
+        if isinstance(fit, GrowingUnit):
+            growing |= dict.fromkeys((*unit.relations, *fit.relations), (fit, why))
+            rules += fit.links
     for name in normaliser.relations:
         if name in normaliser.groups:
-            chosen[name] = GROUPS, f"of {normaliser.groups[name].written}"
+            group = normaliser.groups[name]
+            chosen[name] = GROUPS if group.ordered is None else ORDERED, f"of {group.written}"
         else:
             chosen[name] = COUNTS, "auxiliary, not recursive"
     normal = evolve(
         program,
-        relations={**program.relations, **normaliser.relations},
+        relations={**program.relations, **normaliser.relations, **_added(growing)},
         rules=(*rules, *normaliser.rules),
         facts={},
     )
+    chosen |= {name: (GROWING, why) for name, (_, why) in growing.items()}
     ordered = units(normal)
-    growing = growing_relations(normal)
+    insert_only = growing_relations(normal)
     planned = []
     for unit in ordered:
         strategy, why = chosen[unit.relations[0]]
+        kept, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
         joins = {}
         if strategy in (COUNTS, GROUPS):
-            joins = {rule.name: wishes.join(rule, normal, growing) for rule in unit.rules}
-        group, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
-        planned.append(PlannedUnit(unit, strategy, why, group, joins, fit))
+            wants = {rule.name: wanted_of(rule, kept) for rule in unit.rules}
+            joins = {rule.name: wishes.join(rule, normal, insert_only, wants[rule.name]) for rule in unit.rules}
+        grown = growing[unit.relations[0]][0] if unit.relations[0] in growing else None
+        planned.append(PlannedUnit(unit, strategy, why, kept, joins, fit, grown))
     shapes = dict(shapes_of(normal, ordered))
     shapes.update({name: shape_of(normaliser.relations[name].arity, 1) for name in normaliser.groups})
     shapes.update({name: PairShape(value) for name, value in value_columns.items()})
     return Plan(normal, tuple(planned), shapes, {rule.name: rule for rule in program.rules}), wishes.refused
+
+
+def _added(growing: Mapping[str, tuple[GrowingUnit, str]]) -> dict[str, p.Relation]:
+    """The relations of running totals and their contributions."""
+    return {name: relation for unit, _ in growing.values() for name, relation in unit.relations.items()}
 
 
 class Wishes:
@@ -248,7 +270,7 @@ class Wishes:
                 hint = f"`{owner}` is kept by `{strategy or WITNESS}`"
                 self.refused[program.rules_of(owner)[-1].name] = message, hint
 
-    def join(self, rule: p.Rule, program: Program, growing: frozenset[str]) -> JoinChoice:
+    def join(self, rule: p.Rule, program: Program, growing: frozenset[str], want: Wanted) -> JoinChoice:
         """The strategy for the join of a nonrecursive rule in normal form."""
         wish = self._of(rule) if rule.name in self._names else ""
         if wish in JOINS:
@@ -256,14 +278,19 @@ class Wishes:
             if refusal:
                 self.refused[rule.name] = f"`{wish}` cannot keep {rule.name}: {refusal}", ""
                 wish = ""
-            return choose(rule, program, growing, wish)
+            return choose(rule, program, growing, wish, want)
         star = self._asked.get("*", "")
         if star in JOINS and star != RECOMPUTE and len(query_of(rule).atoms) > 1:
             refusal = refusal_of(rule, program, star)
             if not refusal:
-                return choose(rule, program, growing, star)
-            return evolve(choose(rule, program, growing), why=f"`{star}` cannot: {refusal}")
-        return choose(rule, program, growing)
+                return choose(rule, program, growing, star, want)
+            return evolve(choose(rule, program, growing, want=want), why=f"`{star}` cannot: {refusal}")
+        return choose(rule, program, growing, want=want)
+
+
+def wanted_of(rule: p.Rule, group: Group | None) -> Wanted:
+    """What a rule wants of its join, as a rule of a relation or of an aggregate."""
+    return wanted(rule) if group is None else wanted(rule, group.op, None if group.may_fail else group.kind)
 
 
 def _named(program: Program) -> Program:
@@ -280,8 +307,11 @@ def _named(program: Program) -> Program:
 
 def _planned(
     program: Program, unit: Unit, normaliser: Normaliser, wishes: Wishes
-) -> tuple[str, str, list[p.Rule], Fit | Flow | None]:
+) -> tuple[str, str, list[p.Rule], Fit | Flow | GrowingUnit | None]:
     special = special_reason(program, unit)
+    grown = growing_unit(program, unit)
+    if grown is not None:
+        return _grown(unit, grown, special, normaliser, wishes)
     if not unit.rules and not special:
         wishes.nothing_to_keep(unit)
         return GIVEN, "no rule derives it", [], None
@@ -300,6 +330,9 @@ def _planned(
     best = ""
     if unit.subsumptions and asked != RECOMPUTE:
         best, special = _best_of(program, unit, special)
+        maps = None if best else as_joined_maps(program, unit)
+        if maps is not None:
+            return _grown(unit, maps, "", normaliser, wishes)
     if special:
         return RECOMPUTE, special, list(unit.rules), None
     before = dict(normaliser.relations), list(normaliser.rules), dict(normaliser.groups)
@@ -325,6 +358,22 @@ def _planned(
             return WITNESS, "recursive", rules, None
         return FLOW, f"recursive, column {flow.value + 1} is carried along", rules, flow
     return asked, "recursive, asked for", rules, None
+
+
+def _grown(
+    unit: Unit, grown: GrowingUnit, special: str, normaliser: Normaliser, wishes: Wishes
+) -> tuple[str, str, list[p.Rule], GrowingUnit | None]:
+    """A unit with running totals or joined values: kept as such, unless something forbids it."""
+    if special or wishes.unit(unit) == RECOMPUTE:
+        return RECOMPUTE, special or "asked for", list(unit.rules), None
+    own = frozenset((*unit.relations, *grown.relations))
+    before = dict(normaliser.relations), list(normaliser.rules), dict(normaliser.groups)
+    try:
+        rules = [normaliser.rule(_without_wildcards(rule, own), own) for rule in grown.rules]
+    except NeedsItself as reason:
+        normaliser.relations, normaliser.rules, normaliser.groups = before
+        return RECOMPUTE, str(reason), list(unit.rules), None
+    return GROWING, grown.why, rules, evolve(grown, rules=tuple(rules))
 
 
 def _best_of(program: Program, unit: Unit, special: str) -> tuple[str, str]:

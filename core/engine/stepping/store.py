@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import copy
-from functools import partial
 from time import perf_counter
 
-from attrs import define
+from attrs import define, evolve
 
 from everlog.core import program as p
-from everlog.core.codegen import Access, Compiled, compile_rule
-from everlog.core.codegen.derivations import PROOFS_OF, VALUES_OF, LivingWriter, is_risky
-from everlog.core.codegen.writer import Run
 from everlog.core.dbsp import delta_name
 from everlog.core.engine.planning.plan import FLOW, Plan
+from everlog.core.ir.compile import Compiled, Run, compile_rule
+from everlog.core.ir.heads import PROOFS_OF
+from everlog.core.ir.printer import VALUES_OF, Access
+from everlog.core.ir.uses import Use, is_risky
 from everlog.core.program import Rule, Value
 from everlog.core.program.values import EvaluationError
 from everlog.core.storage.equivalence import Classes
@@ -129,21 +129,21 @@ class Store:
 class Task:
     """One version of a rule: compiled at its first run, and again after growth.
 
-    `mode` says what becomes of a derivation; the body atom at `position` reads Δ (None: no Δ).
+    `use` says what becomes of a derivation; the body atom at `position` reads Δ (None: no Δ).
     """
 
-    __slots__ = ("compiled", "large", "mode", "position", "rule", "run", "sets", "source", "store", "time")
+    __slots__ = ("compiled", "large", "position", "rule", "run", "sets", "source", "store", "time", "use")
 
     def __init__(
         self,
         store: Store,
         rule: Rule,
         position: int | None,
-        mode: type[LivingWriter],
+        use: Use,
         large: frozenset[str] = frozenset(),
         sets: bool = True,
     ) -> None:
-        self.store, self.rule, self.position, self.mode, self.large = store, rule, position, mode, large
+        self.store, self.rule, self.position, self.use, self.large = store, rule, position, use, large
         self.sets = sets
         read = None if position is None else rule.body[position]
         self.source = read.relation if isinstance(read, p.Atom) else None
@@ -177,9 +177,9 @@ class Task:
             statistics[name] = Guess(store.shapes[name].arity, max(self.compiled.get(name, 0), UNKNOWN))
         number = store.numbers.get(self.rule.name, 0)
         grouped = self.rule.head.relation in store.grouped
-        writer = partial(self.mode, number=number, grouped=grouped, failing=store.failing)
+        use = evolve(self.use, living=True, number=number, grouped=grouped, failing=store.failing)
         sets = self.sets and not is_risky(self.rule, store.failing)
-        return compile_rule(self.rule, self.position, store.shapes, statistics, store.functors, writer, sets)
+        return compile_rule(self.rule, self.position, store.shapes, statistics, store.functors, use, sets)
 
     def forget_if_grown(self, sizes: dict[str, int]) -> None:
         """Compile again at the next run, if the sizes that decided the order have changed.

@@ -297,8 +297,8 @@ class FlowKeeper(Keeper):
         read = [name for rule in planned.unit.rules for name in outside_relations(rule, planned.unit.relations)]
         yield f"on insert or delete of {', '.join(dict.fromkeys(read))}:  {_NO_RULE}"
 
-    def told_code(self, only: str | None) -> Iterator[str]:
-        yield from super().told_code(only)
+    def told_code(self, only: str | None, ir: bool = False) -> Iterator[str]:
+        yield from super().told_code(only, ir)
         if only is None or only in self.relations or any(rule.name == only for rule in self.planned.unit.rules):
             yield f"# {self.planned.name}: {_NO_RULE} (core.engine.keepers.flow.flowing)"
 

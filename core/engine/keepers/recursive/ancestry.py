@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from everlog.core.codegen.derivations import hidden_variables
-from everlog.core.codegen.writer import tuple_text
 from everlog.core.engine.keepers.recursive.proofs import Proofs, Witness
+from everlog.core.ir.python_text import tuple_text
+from everlog.core.ir.uses import hidden_variables
 from everlog.core.program import Atom, Constant, Row, Rule, Value, Variable
 
 Fact: TypeAlias = tuple[str, Row]

@@ -10,70 +10,19 @@ timed, so the same steps stop at the same places.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from attrs import define
-
-from everlog.core.codegen.code_lines import Line
-from everlog.core.codegen.derivations import RestoringWriter, SavingWriter, SuspectWriter, WitnessWriter
 from everlog.core.engine.keepers.keeper import Keeper
-from everlog.core.engine.stepping.work import UNLIMITED, Counter, Enough, WorkWriter, counter
-from everlog.core.program import Atom
-from everlog.core.storage.shape import Shape
+from everlog.core.engine.stepping.work import UNLIMITED, Counter, Enough, counter
+from everlog.core.ir.uses import Action, Meter, Use
 
+_LOCAL = "_t"  # the local that counts
 FACT = 50  # units of work for a fact that moves: tables, indexes, witnesses, undo
 LOOP = 12  # units for one turn of a loop: it tests suspects, and makes rows and witnesses
 FOLLOWED = 80  # units for one witness that is followed
 SHARE = 0.5  # of the work of a computation, that a turn may do
 LEAST = 200_000  # units, a few milliseconds: too little to think about
 PER_FACT = 100.0  # units for a fact of a unit that was never computed with witnesses
-
-
-@define
-class TurnWriter(WorkWriter):
-    """Adds what a rule does to the work of a turn, and stops it when that is used up."""
-
-    done: ClassVar[str] = "_t"
-    turn: ClassVar[int] = LOOP
-
-    def emit(self, head: Atom, shape: Shape) -> None:
-        if self.set_in_head:
-            self.line(f"{self.done} += {self.per_value()} * _len({self.single_set()})")
-        super().emit(head, shape)
-
-    def per_value(self) -> int:
-        """Units of work for each value of a set in the head."""
-        return 1
-
-    def with_counts(self, lines: Sequence[Line], first: bool) -> list[Line]:
-        work, done = self.work_name(), self.done
-        end = Line(1, f"{work}[0] += {done}; {work}[3] -= {done}")
-        return [Line(1, f"{done} = 0"), *super().with_counts(lines, first), end]
-
-
-@define
-class WitnessWork(TurnWriter, WitnessWriter):
-    """A witness for each new fact."""
-
-
-@define
-class SuspectWork(TurnWriter, SuspectWriter):
-    """The facts whose witness used a change."""
-
-    def per_value(self) -> int:
-        return 1 if self.grouped else LOOP  # the witness of each one is looked up
-
-
-@define
-class SavingWork(TurnWriter, SavingWriter):
-    """Another witness for suspects, from a saved fact."""
-
-
-@define
-class RestoringWork(TurnWriter, RestoringWriter):
-    """Another witness for suspects, from any facts."""
 
 
 class TurnWork:
@@ -89,9 +38,11 @@ class TurnWork:
         self.per_fact = PER_FACT  # work of the last computation, for each fact that it found
         self.counting = False  # whether a turn has begun
 
-    def mode(self, writer: type[TurnWriter]) -> Any:
-        """A writer of rules that count here."""
-        return partial(writer, work=self.counter)
+    def use(self, action: Action) -> Use:
+        """A rule with this action that counts here, and stops when the turn's work is used up."""
+        end = f"{{0}}[0] += {_LOCAL}; {{0}}[3] -= {_LOCAL}"
+        meter = Meter(self.counter, Enough, _LOCAL, LOOP, begin=f"{_LOCAL} = 0", end=end, counts_values=True)
+        return Use(action, meter=meter)
 
     def begin(self, keeper: Keeper) -> None:
         """Begin a turn, unless it has begun.

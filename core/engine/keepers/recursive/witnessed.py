@@ -29,18 +29,13 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from everlog.core import program as p
-from everlog.core.codegen.derivations import hidden_variables
 from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations, table_snapshot, versions
 from everlog.core.engine.keepers.recursive.ancestry import Ancestry
 from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, Proofs, ProofsOf
 from everlog.core.engine.keepers.recursive.turn_work import (
     FACT,
     FOLLOWED,
-    RestoringWork,
-    SavingWork,
-    SuspectWork,
     TurnWork,
-    WitnessWork,
 )
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
@@ -49,6 +44,7 @@ from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.engine.stepping.work import Enough
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.seminaive import Context
+from everlog.core.ir.uses import Action, hidden_variables
 from everlog.core.program import Atom, Negation, Row, Rule
 from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit
@@ -105,7 +101,7 @@ class RecursiveKeeper(Keeper):
     def _make_tasks(self) -> None:
         """Make tasks: whole rules, and each rule from each of its atoms of this unit."""
         store, own = self.store, frozenset(self.relations)
-        forward, backward = self.work.mode(WitnessWork), self.work.mode(SuspectWork)
+        forward, backward = self.work.use(Action.WITNESS), self.work.use(Action.SUSPECT)
         self._outside: list[Task] = []
         self._whole: list[Task] = []
         self._forward: dict[str, list[Task]] = {name: [] for name in own}
@@ -137,14 +133,14 @@ class RecursiveKeeper(Keeper):
         body = (asked, *rule.body, *self._not_suspect(rule, None))
         position = None if computes else 0
         sets = rule.head.relation in self.store.grouped  # else many small sets: row by row is faster
-        mode = self.work.mode(RestoringWork)
-        return Task(self.store, evolve(rule, body=body), position, mode, sets=sets)
+        use = self.work.use(Action.RESTORE)
+        return Task(self.store, evolve(rule, body=body), position, use, sets=sets)
 
     def _saving(self, rule: Rule, position: int) -> Task:
         """The rule from a fact that was just saved, for suspects only."""
         asked = Atom(_SUSPECTS + rule.head.relation, rule.head.args)
         body = (*rule.body, asked, *self._not_suspect(rule, position))
-        return Task(self.store, evolve(rule, body=body), position, self.work.mode(SavingWork))
+        return Task(self.store, evolve(rule, body=body), position, self.work.use(Action.SAVE))
 
     def _not_suspect(self, rule: Rule, position: int | None) -> list[Negation]:
         """Tests that the facts of this unit which a rule reads are not suspects."""
@@ -165,12 +161,12 @@ class RecursiveKeeper(Keeper):
     # ── hearing of changes ───────────────────────────────────────────────────────────────────
 
     def listen(self, readers: dict[str, Readers]) -> None:
-        modes = {1: self.work.mode(WitnessWork), -1: self.work.mode(SuspectWork)}
+        uses = {1: self.work.use(Action.WITNESS), -1: self.work.use(Action.SUSPECT)}
         self._outside.clear()
         for rule in self.planned.unit.rules:
             for relation in outside_relations(rule, self.relations):
                 entry = readers.setdefault(relation, Readers())
-                for event, sign, task, _ in versions(self.store, rule, relation, modes, filters=False):
+                for event, sign, task, _ in versions(self.store, rule, relation, uses, filters=False):
                     self._outside.append(task)
                     listener = self._gaining(task) if sign > 0 else self._losing(task)
                     entry.of(event, sign).append(listener)

@@ -1,0 +1,427 @@
+"""The bottom of a plan as Python: what becomes of a derivation, and what aggregates make of values.
+
+`_new` takes what is derived.  Of a relation that is stored as sets of values, one for each key, it
+is a dict of sets; otherwise a set.  With numbers or witnesses it is {fact: …} or {key: {value: …}}.
+
+A whole set of facts takes one witness by `dict.fromkeys`, and is counted by the loop in C behind
+`collections.Counter`.
+"""
+
+from __future__ import annotations
+
+from collections import _count_elements  # type: ignore[attr-defined]  # what Counter.update runs in C
+from collections.abc import Sequence
+
+from attrs import define
+
+from everlog.core.codegen.code_lines import Line, comment
+from everlog.core.codegen.interval_values import interval_values
+from everlog.core.ir import set_operations as ir
+from everlog.core.ir.passes.mentioned import only_variable
+from everlog.core.ir.printer import Printer
+from everlog.core.ir.python_text import key_text, tuple_text
+from everlog.core.ir.set_operations import Derive, Gather, SetPlan, Total
+from everlog.core.ir.uses import Action, hidden_variables
+from everlog.core.program import Aggregate, Atom, Term
+from everlog.core.storage.shape import Shape
+from everlog.core.storage.table_shapes import PairShape, ValueShape
+
+PROOFS_OF = "proofs of "  # before a relation's name: its witnesses
+_OBJECTS = {"_count": _count_elements, "_fromkeys": dict.fromkeys, "_next": next, "_iter": iter}
+
+
+@define(slots=False)
+class RulePrinter(Printer):
+    """Prints whole plans."""
+
+    def derive(self, derive: Derive) -> None:
+        """The action at the bottom, with what it counts."""
+        self.take(derive.sets)
+        meter, head = self.use.meter, derive.head
+        if self.use.living:
+            self.expressions.scope.update(_OBJECTS)
+        if meter is not None and meter.counts_values and self.set_in_head:
+            each = meter.turn if derive.action is Action.SUSPECT and not self.use.grouped else 1
+            self.line(f"{meter.local} += {each} * _len({self.single_set()})")
+        match derive.action:
+            case Action.ADD:
+                self.add(derive, self.shapes[head.relation])
+            case Action.LEAST | Action.GREATEST:
+                self.offer(head, "<" if derive.action is Action.LEAST else ">")
+            case Action.ROWS:
+                self.line(f"_new.add({self.row(head)})")
+            case Action.YIELD:
+                self.line(f"yield {self.row(head)}")
+            case Action.COLLECT:
+                self.collect(derive)
+            case Action.PLACE:
+                self.place(derive)
+            case Action.COUNT:
+                self.count(head, self.shapes[head.relation])
+            case Action.WITNESS:
+                self.note(head, self.shapes[head.relation])
+            case Action.SAVE | Action.RESTORE:
+                self.save(head, self.shapes[head.relation])
+            case Action.SUSPECT:
+                self.suspect(head, self.shapes[head.relation])
+        if meter is not None and meter.counts_matches:
+            size = f"_len({self.sets[0]})" if self.set_in_head else ""
+            self.line(f"{meter.local} += {size}; _m += {size}" if size else "_m += 1")
+
+    # ── facts ────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def set_in_head(self) -> bool:
+        variable = self.plan.set_variable
+        return variable is not None and variable in self.plan.rule.head.args
+
+    def row(self, head: Atom) -> str:
+        return tuple_text([self.term(arg) for arg in head.args])
+
+    def fact(self, head: Atom, shape: Shape) -> str:
+        """What the head adds to a set of facts."""
+        return key_text([self.term(head.args[column]) for column in shape.fact_columns])
+
+    def facts(self, head: Atom, shape: Shape) -> str:
+        """What a head that has the set variable adds to a set of facts, as one iterable."""
+        values, args = self.single_set(), [head.args[column] for column in shape.fact_columns]
+        if len(args) == 1:
+            return values
+        variable = self.plan.set_variable
+        return f"_product({', '.join(values if a == variable else f'({self.term(a)},)' for a in args)})"
+
+    def key_line(self, head: Atom, shape: Shape) -> None:
+        """Name the key of the head, if facts of its shape have one."""
+        for column in shape.key_columns:
+            self.line(f"_k = {self.term(head.args[column])}")
+
+    def add_under_key(self, first: str, further: str) -> None:
+        """What the key `_k` gets in `_new`: its first entry, or one further in `_a`."""
+        self.line("_a = _new.get(_k)")
+        self.line(f"if _a is None: _new[_k] = {first}")
+        self.line(f"else: {further}".rstrip())
+
+    # ── add ──────────────────────────────────────────────────────────────────────────────────
+
+    def add(self, derive: Derive, shape: Shape) -> None:
+        head = derive.head
+        if self.set_in_head:
+            self.add_set(derive, shape)
+            return
+        if self.sets:  # only whether there is a value matters
+            self.any_value()
+        if isinstance(shape, PairShape):
+            self.key_line(head, shape)
+            fact = self.fact(head, shape)
+            self.add_under_key(f"{{{fact}}}", f"_a.add({fact})")
+        else:
+            self.line(f"_new.add({self.fact(head, shape)})")
+
+    def any_value(self) -> None:
+        """Go on only where the sets have a value in common."""
+        if len(self.sets) == 2 and not self.dropped:
+            self.unless(f"{self.sets[0]}.isdisjoint({self.sets[1]})")
+        else:
+            self.single_set()
+
+    def add_set(self, derive: Derive, shape: Shape) -> None:
+        head = derive.head
+        if isinstance(shape, PairShape):
+            self.add_values(head, shape)
+        elif isinstance(shape, ValueShape):
+            self.line(f"_new |= {self.single_set()}")
+        else:
+            values = self.single_set()
+            columns = [self.column(arg, values, derive.factor) for arg in head.args]
+            self.line(f"_new.update(_product({', '.join(columns)}))")
+
+    def column(self, arg: Term, values: str, factor: ir.Loop | None) -> str:
+        """The values of one column of the head."""
+        if arg == self.plan.set_variable:
+            return values
+        if factor is not None and arg == only_variable(factor):
+            return self.cut_values(factor, self.values_of(factor))
+        return f"({self.term(arg)},)"
+
+    def add_values(self, head: Atom, shape: PairShape) -> None:
+        """Add a set of values under a key; `known` ones are left out first."""
+        values = self.intersection() if self.use.known else self.single_set()
+        self.key_line(head, shape)
+        new = self.owned(values)
+        if self.use.known:
+            self.line(f"_f = {self.stored(head.relation)}.get(_k)")
+            self.line(f"_n = {new} if _f is None else {values} - _f")
+            for value in self.dropped:
+                self.line(f"_n.discard({value})")
+            self.unless("not _n")
+            new = values = "_n"
+            self.only_new = True
+        self.add_under_key(new, f"_a |= {values}")
+
+    def gather(self, gather: Gather) -> None:
+        """The innermost loop as a comprehension."""
+        derive = gather.derive
+        outside = dict(self.here)
+        header = self.header(gather.loop)
+        tests = "".join(f" if {self.condition(test)}" for test in gather.tests)
+        if derive.action is Action.ADD:
+            self.line(
+                f"_new.update([{self.fact(derive.head, self.shapes[derive.head.relation])} {header}{tests}])"
+            )
+        elif derive.target is not None:
+            self.line(f"_new.extend([{self.term(derive.target)} {header}{tests}])")
+        elif tests or not _is_sized(gather.loop):
+            self.line(f"_new.append(_sum([1 {header}{tests}]))")
+        else:
+            values = self.cut_values(gather.loop, self.values_of(gather.loop))
+            self.line(f"_new.append(_len({values}))")
+        self.here = outside
+
+    def offer(self, head: Atom, better: str) -> None:
+        self.line(f"_v = {self.term(head.args[0])}")
+        self.line(f"_k = {key_text([self.term(arg) for arg in head.args[1:]])}")
+        self.line("_a = _new.get(_k)")
+        self.line(f"if _a is None or _v {better} _a or _v != _v: _new[_k] = _v")
+
+    # ── derivations ──────────────────────────────────────────────────────────────────────────
+
+    def count(self, head: Atom, shape: Shape) -> None:
+        amount = "1" if self.plan.set_variable is None else f"_len({self.single_set()})"
+        counts = "_new"
+        if shape.key_columns:
+            counts = "_a"
+            self.key_line(head, shape)
+            self.line("_a = _new.get(_k)")
+            self.line("if _a is None: _a = _new[_k] = {}")
+        if self.set_in_head:
+            self.line(f"_count({counts}, {self.facts(head, shape)})")
+            return
+        self.line(f"_v = {self.fact(head, shape)}")
+        self.line(f"{counts}[_v] = {counts}.get(_v, 0) + {amount}")
+
+    def own_witness(self) -> str:
+        if self.witness:
+            return self.witness
+        names = dict(self.here)
+        variable = self.plan.set_variable
+        if variable is not None and not self.set_in_head:
+            names[variable] = f"_next(_iter({self.single_set()}))"
+        return tuple_text([str(self.use.number), *(names[v] for v in hidden_variables(self.plan.rule))])
+
+    def note(self, head: Atom, shape: Shape) -> None:
+        """Take the witness of facts that are not there yet."""
+        known, witness = self.stored(head.relation), self.own_witness()
+        if not shape.key_columns:
+            if self.set_in_head:
+                facts = self.facts(head, shape)
+                facts = facts if isinstance(shape, ValueShape) else f"_set({facts})"
+                self.line(f"_new.update(_fromkeys({facts} - {known}, {witness}))")
+            else:
+                self.line(f"_v = {self.fact(head, shape)}")
+                self.line(f"if _v not in {known}: _new[_v] = {witness}")
+            return
+        self.key_line(head, shape)
+        self.line(f"_f = {known}.get(_k, _EMPTY)")
+        if self.use.grouped:
+            values = self.single_set() if self.set_in_head else f"{{{self.fact(head, shape)}}}"
+            self.line(f"_n = {values} - _f")
+            self.unless("not _n")
+            self.add_to_group(witness)
+        elif self.set_in_head:
+            self.line(f"_n = {self.single_set()} - _f")
+            self.unless("not _n")
+            self.line(f"_n = _fromkeys(_n, {witness})")
+            self.add_under_key("_n", "_a.update(_n)")
+        else:
+            self.line(f"_v = {self.fact(head, shape)}")
+            self.unless("_v in _f")
+            self.add_under_key(f"{{_v: {witness}}}", f"_a[_v] = {witness}")
+
+    def add_to_group(self, witness: str, are_new: bool = False) -> None:
+        """{key: (values, {witness: values})}: a value is in the set of one witness only."""
+        self.add_under_key(f"(_set(_n), {{{witness}: _n}})", "")
+        self.depth += 1
+        if not are_new:
+            self.line("_n -= _a[0]")
+            self.unless("not _n")
+        self.line("_a[0].update(_n)")
+        self.line(f"_b = _a[1].get({witness})")
+        self.line(f"if _b is None: _a[1][{witness}] = _n")
+        self.line("else: _b |= _n")
+        self.depth -= 1
+
+    def save(self, head: Atom, shape: Shape) -> None:
+        """Give facts another witness; the first one found serves."""
+        witness = self.own_witness()
+        self.key_line(head, shape)
+        if self.use.grouped:
+            values = self.owned(self.single_set()) if self.set_in_head else f"{{{self.fact(head, shape)}}}"
+            self.line(f"_n = {values}")
+            self.add_to_group(witness)
+        else:
+            facts = self.facts(head, shape) if self.set_in_head else tuple_text([self.fact(head, shape)])
+            found = f"_fromkeys({facts}, {witness})"
+            if shape.key_columns:
+                self.add_under_key(found, f"_a.update({found})")
+            else:
+                self.line(f"_new.update({found})")
+        if self.left and not self.is_part:
+            self.line("_left -= _n")
+            if self.loops > 1:
+                self.line("if not _left: break")
+
+    def suspect(self, head: Atom, shape: Shape) -> None:
+        """Take the facts whose witness is the derivation at hand."""
+        proofs = self.index(PROOFS_OF + head.relation, (), ())
+        if shape.key_columns:
+            self.key_line(head, shape)
+            self.line(f"_p = {proofs}.get(_k)")
+            self.unless("_p is None")
+            proofs = "_p"
+        witness = self.own_witness()
+        if self.use.grouped:
+            values = self.single_set() if self.set_in_head else f"{{{self.fact(head, shape)}}}"
+            self.line(f"_g = _p.get({witness})")
+            self.unless("_g is None")
+            self.line(f"_n = _g & {values}")
+            self.unless("not _n")
+            self.line("_g -= _n")
+            self.line(f"if not _g: del _p[{witness}]")
+            self.add_to_group(witness, are_new=True)
+            return
+        self.line(f"_g = {proofs}.get")
+        if self.set_in_head:
+            self.line(f"_r = {self.facts(head, shape)}")
+            self.line(f"_n = {{_x for _x in _r if _g(_x) == {witness}}}")
+            self.unless("not _n")
+        else:
+            self.line(f"_v = {self.fact(head, shape)}")
+            self.unless(f"_g(_v) != {witness}")
+            self.line("_n = {_v}")
+        if shape.key_columns:
+            self.add_under_key("_n", "_a |= _n")
+        else:
+            self.line("_new |= _n")
+
+    # ── aggregates ───────────────────────────────────────────────────────────────────────────
+
+    def collect(self, derive: Derive) -> None:
+        """Take in the value, or the whole set, of the target."""
+        target = derive.target
+        if derive.groups:
+            self.line(f"_k = {key_text([self.here[v] for v in derive.groups])}")
+            self.line("_a = _new.get(_k)")
+            self.line("if _a is None: _a = _new[_k] = []")
+            self.line(f"_a.append({'1' if target is None else self.term(target)})")
+        elif self.sets:
+            values = self.single_set()
+            self.line(f"_new.append(_len({values}))" if target is None else f"_new.extend({values})")
+        else:
+            self.line(f"_new.append({'1' if target is None else self.term(target)})")
+
+    def place(self, derive: Derive) -> None:
+        """Count a place with its target in its group."""
+        self.line(f"_k = {key_text([self.here[v] for v in derive.groups])}")
+        self.line("_a = _new.get(_k)")
+        self.line("if _a is None: _a = _new[_k] = {}")
+        target = "1" if derive.target is None else self.term(derive.target)
+        self.line(f"_v = ({self.term(derive.head.args[0])}, {target})")
+        self.line("_a[_v] = _a.get(_v, 0) + 1")
+
+    def total(self, total: Total) -> None:
+        """A cached call of the function that computes the aggregate of a group."""
+        function = f"_agg{self.expressions.number()}"
+        self.helpers += self.aggregate_function(function, total)
+        arguments = ", ".join(self.here[v] for v in total.literal.outer)
+        name = self.bind(total.target)
+        self.line(f"{name} = {function}({arguments})")
+        self.unless(f"{name} is None")
+
+    def aggregate_function(self, function: str, total: Total) -> list[Line]:
+        literal = total.literal
+        text = [Line(1, comment(str(literal))), Line(1, f"{function}_known = {{}}")]
+        one = self.inner(total.one)
+        text += one.function(f"{function}_run", ["_new"])
+        parameters = [one.name(v) for v in literal.outer]
+        if total.every is None:
+            return [*one.helpers, *text, *_call_for_one(function, literal, parameters)]
+        every = self.inner(total.every)
+        text += every.function(f"{function}_groups", ["_new"])
+        if total.ordered is None:
+            call = _call_for_all(function, literal, parameters, total.turns)
+        else:
+            values = self.expressions.named("intervals", interval_values(total.ordered))
+            group = key_text([one.name(v) for v in total.ordered.group])
+            outside = tuple_text([one.name(v) for v in total.ordered.outside])
+            value = f"{values}({function}_all, {group}, {outside})"
+            call = _call_for_intervals(function, literal, parameters, total.turns, value)
+        return [*one.helpers, *every.helpers, *text, *call]
+
+    def inner(self, plan: SetPlan) -> RulePrinter:
+        """A printer of another function beside this one."""
+        return RulePrinter(self.shapes, self.expressions, plan, self.solve, self.accesses)
+
+
+def _is_sized(loop: ir.Loop) -> bool:
+    return not (isinstance(loop, ir.Each) and not isinstance(loop.values, ir.Local))
+
+
+def _call_for_one(function: str, literal: Aggregate, parameters: Sequence[str]) -> list[Line]:
+    """The call for one group, whose value is remembered."""
+    key = key_text(parameters)
+    return [
+        Line(1, f"def {function}({', '.join(parameters)}):"),
+        Line(2, f"_v = {function}_known.get({key}, _MISSING)"),
+        Line(2, "if _v is _MISSING:"),
+        Line(3, "_new = []"),
+        Line(3, f"{function}_run({', '.join(['_new', *parameters])})"),
+        Line(3, f"_v = {function}_known[{key}] = _total_{literal.op}_{literal.kind}(_new)"),
+        Line(2, "return _v"),
+    ]
+
+
+def _call_for_all(function: str, literal: Aggregate, parameters: Sequence[str], turns: int) -> list[Line]:
+    """The call for one group, until that has been done often; then for all groups at once."""
+    key = key_text(parameters)
+    total = f"_total_{literal.op}_{literal.kind}"
+    return [
+        Line(1, f"{function}_turns = {turns}"),
+        Line(1, f"def {function}({', '.join(parameters)}):"),
+        Line(2, f"nonlocal {function}_turns"),
+        Line(2, f"_v = {function}_known.get({key}, _MISSING)"),
+        Line(2, "if _v is not _MISSING: return _v"),
+        Line(2, "_new = []"),
+        Line(2, f"if {function}_turns > 0: {function}_run({', '.join(['_new', *parameters])})"),
+        Line(2, f"elif {function}_turns == 0:"),
+        Line(3, "_all = {}"),
+        Line(3, f"{function}_groups(_all)"),
+        Line(3, f"for _k, _found in _all.items(): {function}_known[_k] = {total}(_found)"),
+        Line(3, f"_new = _all.get({key}, _new)"),
+        Line(2, f"{function}_turns -= 1"),
+        Line(2, f"_v = {function}_known[{key}] = {total}(_new)"),
+        Line(2, "return _v"),
+    ]
+
+
+def _call_for_intervals(
+    function: str, literal: Aggregate, parameters: Sequence[str], turns: int, value: str
+) -> list[Line]:
+    """The same of intervals of an order: all facts are put in order when that pays."""
+    key = key_text(parameters)
+    return [
+        Line(1, f"{function}_turns, {function}_all = {turns}, {{}}"),
+        Line(1, f"def {function}({', '.join(parameters)}):"),
+        Line(2, f"nonlocal {function}_turns"),
+        Line(2, f"_v = {function}_known.get({key}, _MISSING)"),
+        Line(2, "if _v is not _MISSING: return _v"),
+        Line(2, f"if {function}_turns > 0:"),
+        Line(3, "_new = []"),
+        Line(3, f"{function}_run({', '.join(['_new', *parameters])})"),
+        Line(3, f"_v = _total_{literal.op}_{literal.kind}(_new)"),
+        Line(2, "else:"),
+        Line(3, f"if {function}_turns == 0: {function}_groups({function}_all)"),
+        Line(3, f"_v = {value}"),
+        Line(2, f"{function}_turns -= 1"),
+        Line(2, f"{function}_known[{key}] = _v"),
+        Line(2, "return _v"),
+    ]
