@@ -60,6 +60,7 @@ typedef struct {
     Fold *fold;           /* FOLD, and its COLLECT */
     int skip;             /* FOLD: the operation after its body */
     int is_total;         /* FOLD: it has a value over nothing, too */
+    uint32_t mask, bound; /* of a living relation: the states and moments of rows that it sees */
 } Op;
 
 typedef struct Plan Plan;
@@ -105,5 +106,8 @@ void plan_free_stages(Plan *plan);
 Plan *plan_clone(const Plan *plan);
 int plan_flush(Plan *plan);
 int plan_gather(Plan *clone);
+
+/* An operation that reads no relation: 1 to go on, 0 if a test failed, or a failure. */
+int plan_apply(Plan *plan, int at);
 
 #endif
