@@ -24,8 +24,8 @@ def machine() -> list[Extension]:
     return [
         Extension(
             "everlog.core.native._machine",
-            sources=[f"{FOLDER}/{name}" for name in ("_machine.pyx", "relation.c", "fold.c", "plan.c")],
-            depends=[f"{FOLDER}/{name}.h" for name in ("relation", "fold", "plan")],
+            sources=[f"{FOLDER}/{name}" for name in ("_machine.pyx", "relation.c", "fold.c", "plan.c", "live.c")],
+            depends=[f"{FOLDER}/{name}" for name in ("relation.h", "fold.h", "plan.h", "live.h", "live.pxi")],
             include_dirs=[FOLDER],
             optional=True,
         )

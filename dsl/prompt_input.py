@@ -8,13 +8,14 @@ stays as it is, messages point at the right places, and several statements may s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from everlog.core.runtime.collector import collector_paused
 from everlog.dsl import ast
+from everlog.dsl.answer_order import NONE, Ordering, OrderingReader
 from everlog.dsl.automaton import automaton
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.lexer import Token
@@ -44,6 +45,7 @@ class Reading:
     report: Report
     more: bool
     unclosed: bool = False  # whether a comment or a symbol is open at the end
+    orderings: Mapping[int, tuple[int, Ordering]] = field(factory=dict)  # by the end of a query
 
     def query(self, typed: Typed) -> ParsedQuery:
         """The query that a statement with the mark `?-` is.
@@ -72,7 +74,8 @@ class Reading:
     def _parsed(self, pos: int, end: int, clauses: list[ast.Statement], report: Report) -> ParsedQuery:
         written = self.source.text[pos + len(QUERY) : end - 1]
         blanks = len(written) - len(written.lstrip())
-        return parsed(written.strip(), clauses, report, pos + len(QUERY) + blanks)
+        ends, ordering = self.orderings.get(end, (None, NONE))
+        return parsed(written.strip(), clauses, report, pos + len(QUERY) + blanks, ordering, ends)
 
 
 def read_typed(text: str, file: str = "<typed>") -> Reading:
@@ -88,8 +91,9 @@ def read_typed(text: str, file: str = "<typed>") -> Reading:
     report = Report(source)
     parser = Parser(automaton(), source, report)
     marks: dict[int, tuple[str, int]] = {}  # start of a statement → its mark and the mark's offset
+    orderings = OrderingReader(parser, report)
     with collector_paused():
-        program = parser.run(lambda tokens: _without_marks(parser, tokens, marks))
+        program = parser.run(lambda tokens: _without_marks(parser, orderings.without(tokens), marks))
     statements = []
     for statement in program.statements:
         mark, pos = marks.pop(statement.pos, ("", statement.pos))
@@ -97,7 +101,11 @@ def read_typed(text: str, file: str = "<typed>") -> Reading:
     errors = report.errors
     unclosed = bool(errors) and errors[0].code == "DL002"  # a comment or a symbol
     more = parser.stopped_early or unclosed or (not errors and bool(marks))
-    return Reading(source, tuple(statements), report, more, unclosed)
+    for typed in statements:
+        if typed.mark != QUERY and typed.end in orderings.found:
+            where = ast.Name("", orderings.found[typed.end][0], typed.end)
+            report.error("DL010", "only a query has an order and a limit", where)
+    return Reading(source, tuple(statements), report, more, unclosed, orderings.found)
 
 
 def _without_marks(parser: Parser, tokens: Iterator[Any], marks: dict[int, tuple[str, int]]) -> Iterator[Any]:

@@ -10,10 +10,13 @@ import re
 
 from attrs import evolve, frozen
 
+from everlog.core.runtime.collector import collector_paused
 from everlog.dsl import ast
+from everlog.dsl.answer_order import NONE, Ordering, OrderingReader
+from everlog.dsl.automaton import automaton
 from everlog.dsl.diagnostics import Diagnostic, Label, Report, deep_nesting
 from everlog.dsl.lexer import lex
-from everlog.dsl.parser import parse
+from everlog.dsl.parser import Parser
 from everlog.dsl.source import Source
 from everlog.dsl.walk import everything_below
 
@@ -36,12 +39,14 @@ class ParsedQuery:
     clause: ast.Clause | None
     syntax: Report
     start: int
+    ordering: Ordering = NONE
+    ends: int | None = None  # where the body ends, if an ordering follows
 
     @property
     def body(self) -> str:
-        """The text without the marks of a query."""
+        """The text without the marks of a query and its ordering."""
         start, end = _bounds(self.text)
-        return self.text[start:end].strip()
+        return self.text[start : end if self.ends is None else self.ends].strip()
 
     @property
     def parameters(self) -> list[str]:
@@ -107,19 +112,29 @@ def parse_query(text: str) -> ParsedQuery:
     report = Report(source)
     statements: list[ast.Statement] = []
     with deep_nesting(report):
-        statements = parse(source, report).statements
+        reader = OrderingReader(parser := Parser(automaton(), source, report), report)
+        with collector_paused():
+            statements = parser.run(reader.without).statements
     if not report.items and len(statements) > 1:
         report.error("DL010", "a query is one body of a rule, this is more", statements[1])
-    return parsed(text, statements, report, len(_BEGIN))
+    ends, ordering = next(iter(reader.found.values()), (None, NONE))
+    return parsed(text, statements, report, len(_BEGIN), ordering, ends)
 
 
-def parsed(text: str, statements: list[ast.Statement], syntax: Report, start: int) -> ParsedQuery:
-    """The query whose statement was parsed already, in a longer text."""
+def parsed(
+    text: str,
+    statements: list[ast.Statement],
+    syntax: Report,
+    start: int,
+    ordering: Ordering = NONE,
+    ends: int | None = None,
+) -> ParsedQuery:
+    """The query whose statement was parsed already, in a longer text, where its body `ends`."""
     if syntax.errors:
         return ParsedQuery(text, None, syntax, start)
     clause = statements[0]
     assert isinstance(clause, ast.Clause)
-    return ParsedQuery(text, clause, syntax, start)
+    return ParsedQuery(text, clause, syntax, start, ordering, None if ends is None else ends - start)
 
 
 def parameters_of(text: str) -> list[str]:

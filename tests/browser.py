@@ -24,7 +24,8 @@ const light = (c) => {
 const behind = (node) => {
   if (node instanceof SVGElement && !(node instanceof SVGSVGElement)) {
     const fills = [...node.parentNode.children].filter((c) => c.matches('rect, circle, path'));
-    return fills.map((c) => channels(getComputedStyle(c).fill)).find(Boolean) || behind(node.parentNode);
+    const drawn = fills.filter((c) => getComputedStyle(c).fill !== 'none');
+    return drawn.map((c) => channels(getComputedStyle(c).fill)).find(Boolean) || behind(node.parentNode);
   }
   for (let at = node; at; at = at.parentElement) {
     const found = channels(getComputedStyle(at).backgroundColor);

@@ -10,6 +10,7 @@ from attrs import field, frozen
 from everlog.core.engine import Engine
 from everlog.core.engine.engine import LARGE, Net
 from everlog.core.engine.keepers.keeper import Keeper
+from everlog.core.engine.keepers.recursive.ranked import RankedKeeper
 from everlog.core.engine.keepers.recursive.turn_work import TurnWork
 from everlog.core.engine.keepers.recursive.witnessed import RecursiveKeeper
 from everlog.core.engine.stepping.changes import NOTHING
@@ -52,6 +53,9 @@ class Hasty(Incremental):
         for keeper in engine._network.keepers:
             if isinstance(keeper, RecursiveKeeper):
                 self._hurry(keeper.work)
+            if isinstance(keeper, RankedKeeper):
+                work = cycle((0, 1, 5, 20, 100))
+                keeper.allowed = lambda work=work: next(work)  # type: ignore[misc,method-assign]
         return engine
 
     def _hurry(self, work: TurnWork) -> None:
@@ -69,8 +73,10 @@ EXECUTORS = {
     "follow": Incremental(large=10**9),
     "mixed": Incremental(large=3),
     "bulk": Bulk(),
+    "ranked": Incremental({"*": "ranked"}, large=10**9),
     "witness": Incremental({"*": "witness"}, large=10**9),
     "hasty": Hasty({"*": "witness"}, large=10**9),
+    "hasty ranks": Hasty({"*": "ranked"}, large=10**9),
 }
 for join in ("view_tree", "calibrated", "generations", "heavy_light"):  # wherever they serve
     EXECUTORS[join] = Incremental({"*": join}, large=10**9)

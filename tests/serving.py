@@ -142,9 +142,9 @@ def running(folder: Path, *arguments: str, token: str | None = None, **environme
             process.stdout.close()
 
 
-def until(condition: Callable[[], Any], what: str) -> Any:
+def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
     """Wait for what must come."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = condition()
         if found:

@@ -32,6 +32,7 @@ from everlog.core.engine.stepping.changes import NOTHING, BaseRows, ToldChanges
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Step
 from everlog.core.engine.stepping.store import Store
+from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.engine.stepping.work import Enough
 from everlog.core.engine.told_statistics import told
 from everlog.core.engine.unrolled import Follow
@@ -531,6 +532,9 @@ class Engine:
         reported = [name for name in keeper.relations if name in self.program.relations]
         if isinstance(keeper, BaseKeeper) or not report:
             reported = []  # the change of base facts is known: see `_compute`
+        told = bool(reported) and isinstance(store.tables[reported[0]], WordTable)
+        if told:
+            reported = []  # the keeper tells it
         for name in reported:
             table = store.tables[name]
             shared = isinstance(table, Classes | SharedTable)  # a rebuild replaces their many sets
@@ -545,6 +549,9 @@ class Engine:
             perf_counter() - start,
             sum(len(store.tables[n]) for n in keeper.relations),
         )
+        if told:
+            changes = keeper.rebuilt_changes() or {}
+            step.changes.update({name: change for name, change in changes.items() if any(map(len, change))})
         for name in reported:
             if name in computed and not before[name]:
                 gone, new = before[name], computed[name]
@@ -582,11 +589,10 @@ class Engine:
     def rows(self, relation: str) -> Iterable[Row]:
         """The facts of a relation in sorted order."""
         table = self._table(relation)
-        return table.shape.sorted_rows(table.facts)
+        return table.sorted_rows()
 
     def size(self, relation: str) -> int:
-        table = self._table(relation)
-        return table.shape.size_of(table.facts)
+        return len(self._table(relation))
 
     def given(self, relation: str) -> Collection[Row]:
         """The base facts of a relation."""
@@ -664,8 +670,8 @@ class Engine:
         program = with_auxiliaries(program, self._asked)
         old, old_program = self._network, self.program
         plan = make_plan(program, self._asked)
-        before: dict[str, Any] = {
-            name: table.facts for name, table in old.store.tables.items() if name in old_program.relations
+        before: dict[str, Table] = {
+            name: table for name, table in old.store.tables.items() if name in old_program.relations
         }
         with collector_paused(), self.guard:
             try:

@@ -13,11 +13,12 @@ from everlog.core import program as p
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper, chain_counters
 from everlog.core.engine.keepers.unit_strategies import keeper_of
-from everlog.core.engine.planning.plan import CLASSES, COUNTS, FLOW, GIVEN, WITNESS, Plan, PlannedUnit
+from everlog.core.engine.planning.plan import CLASSES, COUNTS, FLOW, GIVEN, RANKED, WITNESS, Plan, PlannedUnit
 from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Program, Row, Rule
 from everlog.core.storage.shape import Facts
+from everlog.core.storage.tables import Table
 
 
 class Network:
@@ -101,7 +102,7 @@ class Network:
         for keeper in self.reached([relation]):
             changing.update(keeper.relations)
             reads = [use for rule in keeper.planned.unit.rules for use in p.atoms_of(rule.body)]
-            loses = keeper.planned.strategy not in (GIVEN, COUNTS, FLOW, CLASSES, WITNESS)
+            loses = keeper.planned.strategy not in (GIVEN, COUNTS, FLOW, CLASSES, WITNESS, RANKED)
             loses = loses or not losing.isdisjoint([*keeper.relations, *(atom.relation for atom, _ in reads)])
             if loses or any(use != "positive" and atom.relation in changing for atom, use in reads):
                 losing.update(keeper.relations)
@@ -206,21 +207,22 @@ class Network:
                 net[name] = before, after
         return net
 
-    def difference(self, name: str, before: Facts | None, old: Network) -> tuple[Facts, Facts] | None:
+    def difference(self, name: str, former: Table | None, old: Network) -> tuple[Facts, Facts] | None:
         """The change of a relation since another network; None if there is none."""
         table = self.store.tables.get(name)
         if table is not None and table is old.store.tables.get(name):
             return None
         shape = self.store.shapes[name]
         after = shape.empty() if table is None else table.facts
+        before = None if former is None else former.facts
         if before is None:
             gone, new = (shape.empty(),) * 2 if table is None else table.difference(shape.empty())
         elif old.store.shapes[name] == shape:
             gone, new = (before, shape.empty()) if table is None else table.difference(before)
         else:
-            former, gone, new = old.store.shapes[name], before, shape.copied(after)
-            if former.arity == shape.arity:
-                gone = shape.facts_of(former.rows_of(gone))
+            earlier, gone, new = old.store.shapes[name], before, shape.copied(after)
+            if earlier.arity == shape.arity:
+                gone = shape.facts_of(earlier.rows_of(gone))
                 gone, new = shape.minus(gone, new), shape.minus(new, gone)
         return (gone, new) if gone or new else None
 

@@ -74,6 +74,23 @@ def lower(
     return Plan(rule, delta, tuple(body.operations))
 
 
+def lower_living(rule: Rule, order: Order, relations: Mapping[str, Relation], delta: int | None) -> Plan:
+    """The plan of a rule that finds each of its derivations, not only each fact.
+
+    The atom at `delta` is read from Δ, first.  Of all others, negated ones too, those before it
+    read what is old and those after it everything.  No literal may fail.
+    """
+    body = _Body(rule.body, relations, order)
+    if delta is not None:
+        reads = [n for n, literal in enumerate(rule.body) if isinstance(literal, Atom | Negation)]
+        body.versions = {place: Version.OLD if place < delta else Version.ALL for place in reads}
+        body.change(delta)
+    body.literals(delta, follows=True)
+    args = tuple(map(body.operand, rule.head.args))
+    body.operations.append(Add(rule.head.relation, args))
+    return Plan(rule, delta, tuple(body.operations))
+
+
 class _Body:
     """A body under construction: that of a rule, or of an aggregate."""
 
@@ -91,10 +108,15 @@ class _Body:
         self.bound: set[Variable] = set(bound)
         self.temporaries = 0
 
-    def literals(self, delta: int | None = None) -> None:
-        """Atoms and ranges in order, conditions as soon as they are ready; what may fail last."""
+    def literals(self, delta: int | None = None, follows: bool = False) -> None:
+        """Atoms and ranges in order, conditions as soon as they are ready; what may fail last.
+
+        `follows`: the atom at `delta` was read already.
+        """
         self.ready_conditions()
-        for place in self.order(self.body, self.bound, delta):
+        for place in self.order(self.body, frozenset() if follows else self.bound, delta):
+            if follows and place == delta:
+                continue
             literal = self.body[place]
             self.wanted_conditions(literal)
             if isinstance(literal, Range):
@@ -161,6 +183,22 @@ class _Body:
         self.bound.update(binds.values())
         self.operations += again
 
+    def change(self, place: int) -> None:
+        """Read an atom from Δ row by row; its constants become comparisons."""
+        atom = self.body[place]
+        assert isinstance(atom, Atom)
+        binds: dict[int, Variable] = {}
+        again: list[Compare] = []
+        for column, arg in enumerate(atom.args):
+            if isinstance(arg, Variable) and arg not in binds.values():
+                binds[column] = arg
+            elif isinstance(arg, Variable | Constant):
+                binds[column] = self.temporary()
+                again.append(Compare("=", arg, binds[column], self.relations[atom.relation].columns[column].kind))
+        self.operations.append(Scan(self.source(atom, Version.DELTA), tuple(binds.items())))
+        self.bound.update(binds.values())
+        self.operations += again
+
     def _is_known(self, arg: Term) -> bool:
         return isinstance(arg, Constant) or arg in self.bound
 
@@ -206,7 +244,8 @@ class _Body:
         """Write a condition if it is ready."""
         match literal:
             case Negation(atom):
-                return self._negation(atom)
+                place = next(n for n, other in enumerate(self.body) if other is literal)
+                return self._negation(atom, self.versions.get(place, Version.ALL))
             case Comparison(op, left, right, kind):
                 return self._comparison(op, left, right, kind)
             case Aggregate():
@@ -214,11 +253,11 @@ class _Body:
             case _:
                 raise AssertionError(f"not lowered: {literal}")
 
-    def _negation(self, atom: Atom) -> bool:
+    def _negation(self, atom: Atom, version: Version) -> bool:
         if not all(map(self.has_value, atom.args)):
             return False
         key = tuple((c, self.operand(a)) for c, a in enumerate(atom.args) if not isinstance(a, Wildcard))
-        self.operations.append(Exists(self.source(atom), key, negated=True))
+        self.operations.append(Exists(self.source(atom, version), key, negated=True))
         return True
 
     def _comparison(self, op: str, left: Term, right: Term, kind: Kind) -> bool:

@@ -30,6 +30,7 @@ cdef extern from "relation.h" nogil:
     CRelation *relation_new(uint32_t width)
     void relation_free(CRelation *relation)
     int relation_add(CRelation *relation, const int64_t *row)
+    uint32_t relation_find(const CRelation *relation, const int64_t *row)
     int relation_advance(CRelation *relation)
     CIndex *relation_index(CRelation *relation, const uint32_t *columns, uint32_t width)
     uint64_t relation_bytes(const CRelation *relation)
@@ -743,3 +744,85 @@ cdef class Plan:
             raise Undefined
         if status < 0:
             raise _failure(status)
+
+    cdef int follow(self, Live source, const CList *rows, int mode, bint inner, uint32_t *counts) except? -1:
+        """Run on rows of a living relation; the status of a PROVE."""
+        cdef int status
+        cdef CUnit *unit = &source.unit.c
+        cdef CLive *live = source.c
+        self.error = None
+        with nogil:
+            status = live_run(self.c, unit, live, rows, <CMode>mode, inner, counts)
+        if status == STOPPED:
+            error, self.error = self.error, None
+            raise error
+        if status < 0:
+            raise _trouble(status)
+        return status
+
+    def whole(self, Live head):
+        """Derive everything for a living relation, by a rule that reads nothing of its unit."""
+        self.follow(head, NULL, GAIN, True, NULL)
+
+    def lose(self, Live source, bint inner):
+        """Take back the derivations with the rows of `source` that go."""
+        cdef const CList *rows = &source.c.delta if inner else &source.c.minus
+        self.follow(source, rows, LOSE, inner, NULL)
+
+    def lose_blocked(self, Live source):
+        """Take back the derivations that rows of `source` that came block."""
+        self.follow(source, &source.c.plus, LOSE, False, NULL)
+
+    def gain(self, Live source, bint inner):
+        """Count the derivations with the rows of `source` that came."""
+        cdef const CList *rows = &source.c.delta if inner else &source.c.plus
+        self.follow(source, rows, GAIN, inner, NULL)
+
+    def gain_unblocked(self, Live source):
+        """Count the derivations that rows of `source` that go do not block any more."""
+        self.follow(source, &source.c.minus, GAIN, False, NULL)
+
+    def proof(self, Live head, row, tuple registers, tuple kinds):
+        """The values of registers in a derivation of a row from earlier ones; None without one."""
+        cdef CList one
+        cdef uint32_t number
+        cdef int64_t *words = <int64_t *>PyMem_Malloc((head.c.relation.width + 1) * sizeof(int64_t))
+        if words == NULL:
+            raise MemoryError
+        try:
+            head.words_of(row, words)
+            if not live_has(head.c, words):
+                return None
+            number = relation_find(head.c.relation, words)
+        finally:
+            PyMem_Free(words)
+        one.rows, one.count = &number, 1
+        if not self.follow(head, &one, PROVE, True, NULL):
+            return None
+        return tuple([_value(self.c.registers[<int>n], k, self.symbols) for n, k in zip(registers, kinds)])
+
+    def derivations_of(self, Live head):
+        """For each row that is there: its number of derivations from earlier rows."""
+        cdef CList rows
+        cdef uint32_t number, count = 0
+        cdef bytearray held = bytearray((head.c.relation.count + 1) * sizeof(uint32_t)), found = bytearray(held)
+        rows.rows = <uint32_t *><char *>held
+        for number in range(head.c.relation.count):
+            if head.c.lives[number].state == HERE:
+                rows.rows[count] = number
+                count += 1
+        out = []
+        cdef CList one
+        for number in range(count):
+            one.rows, one.count = &rows.rows[number], 1
+            out.append(self.count_one(head, &one))
+        return out
+
+    cdef int count_one(self, Live head, const CList *one) except -1:
+        cdef int status
+        cdef uint32_t found = 0
+        self.follow(head, one, COUNT, True, &found)
+        return <int>found
+
+
+include "live.pxi"

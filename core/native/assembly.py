@@ -142,6 +142,13 @@ def _operands(operation: ir.Operation) -> list[ir.Operand]:
             assert_never(operation)
 
 
+def registers_of(plan: ir.Plan) -> dict[ir.Operand, int]:
+    """The register of each variable and each constant, as `assemble` gives them."""
+    registers: dict[ir.Operand, int] = {}
+    _Code().write(plan.operations, registers, [])
+    return registers
+
+
 class _Assembler:
     """Writes one operation, at its place."""
 

@@ -58,6 +58,7 @@ typedef struct {
     Fold *fold;           /* FOLD, and its COLLECT */
     int skip;             /* FOLD: the operation after its body */
     int is_total;         /* FOLD: it has a value over nothing, too */
+    uint32_t mask, bound; /* of a living relation: the states and moments of rows that it sees */
 } Op;
 
 typedef struct Plan Plan;
@@ -85,5 +86,8 @@ int op_reserve(Op *op, uint32_t from_count, uint32_t to_count);
 
 /* Derive everything once; DONE or a failure. */
 int plan_run(Plan *plan);
+
+/* An operation that reads no relation: 1 to go on, 0 if a test failed, or a failure. */
+int plan_apply(Plan *plan, int at);
 
 #endif

@@ -185,6 +185,28 @@ static int add_hashed(Relation *relation, const int64_t *row, uint64_t hash) {
     return ADDED;
 }
 
+uint64_t relation_hash(const Relation *relation, const int64_t *row) { return hash_of(row, relation->width); }
+
+uint32_t relation_find_hashed(const Relation *relation, const int64_t *row, uint64_t hash) {
+    if (!relation->count) return NO_ROW;
+    uint32_t found = relation->hash.slots[slot_of(relation, row, hash)];
+    return found ? (found & mask_of(&relation->hash)) - 1 : NO_ROW;
+}
+
+int relation_add_hashed(Relation *relation, const int64_t *row, uint64_t hash) {
+    return add_hashed(relation, row, hash);
+}
+
+void relation_fetch_slot(const Relation *relation, uint64_t hash) {
+    if (relation->hash.slots) PREFETCH(&relation->hash.slots[start_of(hash, mask_of(&relation->hash))]);
+}
+
+void relation_fetch_row(const Relation *relation, uint64_t hash) {
+    if (!relation->hash.slots) return;
+    uint32_t mask = mask_of(&relation->hash), found = relation->hash.slots[start_of(hash, mask)];
+    if (found) PREFETCH((const char *)relation->words + ((found & mask) - 1) * row_bytes(relation));
+}
+
 int relation_add(Relation *relation, const int64_t *row) {
     return add_hashed(relation, row, hash_of(row, relation->width));
 }

@@ -59,6 +59,7 @@ struct Relation {
     Hash hash;
     Index **indexes;
     uint32_t index_count;
+    struct Live *live; /* of a program that lives: see live.h */
 };
 
 Relation *relation_new(uint32_t width);
@@ -92,6 +93,13 @@ int batch_flush(Batch *batch, Relation *relation);
 /* The number of a row, or NO_ROW. */
 #define NO_ROW UINT32_MAX
 uint32_t relation_find(const Relation *relation, const int64_t *row);
+
+/* The same with the hash of the row, and requests for the memory that they need. */
+uint64_t relation_hash(const Relation *relation, const int64_t *row);
+uint32_t relation_find_hashed(const Relation *relation, const int64_t *row, uint64_t hash);
+int relation_add_hashed(Relation *relation, const int64_t *row, uint64_t hash);
+void relation_fetch_slot(const Relation *relation, uint64_t hash);
+void relation_fetch_row(const Relation *relation, uint64_t hash);
 
 /* Begin the next round: what was added since the last one is the change. */
 int relation_advance(Relation *relation);

@@ -38,6 +38,11 @@ def is_words(rows: object) -> TypeGuard[machine.Relation]:
     return type(rows).__module__ == "everlog.core.native._machine"
 
 
+def are_words(rows: object) -> TypeGuard[machine.Words]:
+    """Whether rows are words of the compiled machine, which become tuples when they are read."""
+    return is_words(rows)
+
+
 class SortedWords:
     """The rows of a relation in sorted order, as tuples or as lines of a file."""
 

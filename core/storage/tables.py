@@ -8,7 +8,7 @@ compiled rules may keep a reference to it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Generic, TypeAlias, cast
 
 from everlog.core.program import Row
@@ -83,6 +83,10 @@ class TableOf(Collection[Row], Generic[F]):
     def _leading(self, columns: Columns) -> set[Key]:
         """The values of some columns, if they are the keys of an index; else empty."""
         return next((set(index) for (key, rest), index in self.indexes.items() if rest and key == columns), set())
+
+    def sorted_rows(self) -> Iterable[Row]:
+        """The facts as rows, in order."""
+        return self.shape.sorted_rows(self.facts)
 
     def merge(self, new: F) -> F:
         """Add facts that are not present to table and indexes; return all new facts."""

@@ -16,9 +16,9 @@ import anyio
 from everlog.agents.answering import ROWS, Refused, refusal
 from everlog.api.changes import Changes
 from everlog.api.database import Database
-from everlog.serve.app import performed
 from everlog.serve.errors import error_answer
 from everlog.serve.json_schema import quick_test
+from everlog.serve.performing import performed
 from everlog.serve.reading import Call
 from everlog.serve.routes import operations
 from everlog.serve.service import Bounds, Service
@@ -53,6 +53,7 @@ class OwnDatabase:
             self._look()
             data = None if found.body is None else dumped(body)
             written = performed(found, self._service, call, data, quick_test(found.body or {}))
+            assert isinstance(written, bytes)  # agents ask for no files
         except Exception as error:
             raise refusal(error_answer(error).body()["error"]) from None
         self._service.held.release(len(written))

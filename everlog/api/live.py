@@ -98,8 +98,16 @@ class LiveText:
 
     def without_statement(self, name_or_text: str) -> LiveText:
         """The program without a rule such as `path#2`, or without this statement."""
+        return self._without(self._spans_of(name_or_text))
+
+    def with_replaced(self, name_or_text: str, text: str, files: bool = True) -> LiveText:
+        """The program with other statements in place of one: only the result is checked."""
+        return evolve(self, source=self._blanked(self._spans_of(name_or_text))).with_statements(text, files)
+
+    def _spans_of(self, name_or_text: str) -> list[Span]:
+        """The places of a rule by its name, or of a statement by its text."""
         if _RULE_NAME.fullmatch(name_or_text):
-            return self._without([self._span_of_rule(name_or_text.strip())])
+            return [self._span_of_rule(name_or_text.strip())]
         tree, report = parse_text(name_or_text, "<dropped>")
         report.raise_errors()
         if len(tree.statements) != 1:
@@ -108,7 +116,7 @@ class LiveText:
         found = [(s.pos, _end(s)) for s in self._statements() if print_statement(s) == wanted]
         if not found:
             raise RuleError(f"the program has no statement `{wanted}`")
-        return self._without(found)
+        return found
 
     def without_relation(self, name: str) -> LiveText:
         """The program without a relation, its rules, facts and directives."""
@@ -196,6 +204,9 @@ class LiveText:
         return statement.pos, _end(statement)
 
     def _without(self, spans: Iterable[Span]) -> LiveText:
+        return self._checked(self._blanked(spans))
+
+    def _blanked(self, spans: Iterable[Span]) -> Source:
         """Replace the spans with blanks, so that the rest keeps its places.
 
         Lines that were added later are removed as a whole: otherwise the text would grow without
@@ -212,10 +223,10 @@ class LiveText:
             if not lines[number].strip() and number < len(origins) and origins[number][0].startswith("<added ")
         }
         if not blank:
-            return self._checked(Source(text, self.source.file, self.source.origins))
+            return Source(text, self.source.file, self.source.origins)
         kept = [number for number in range(len(lines)) if number not in blank]
         text = "\n".join(lines[number] for number in kept)
-        return self._checked(Source(text, self.source.file, [origins[n] for n in kept if n < len(origins)]))
+        return Source(text, self.source.file, [origins[n] for n in kept if n < len(origins)])
 
     def _checked(self, source: Source, problems: Sequence[Problem] = ()) -> LiveText:
         new = _read(source, problems, self.include_dirs, self.macros)
@@ -265,7 +276,7 @@ def _spans(statement: Any, parts: Sequence[Any], name: str) -> list[Span]:
 def with_functors(program: Program, functors: Mapping[str, Callable[..., Value]]) -> Program:
     """The program with its functors; FunctorError if one that it uses is missing."""
     program = bind(program, functors)
-    require_functors(program.functors, program.rules)
+    require_functors(program.functors, program.rules, program.relations.values())
     return program
 
 

@@ -11,19 +11,21 @@ got; the values themselves come with each run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import TypeAlias
 
 from everlog.api.lifecycle import State
 from everlog.api.parameters import NOTHING_GIVEN, Given, ParameterError
-from everlog.api.results import Result
+from everlog.api.results import OrderedResult, Result
 from everlog.api.rows import Pattern, Relations, pattern_of
 from everlog.core.engine import Engine
 from everlog.core.engine.compiled_query import CompiledQuery
 from everlog.core.program import Column, Row
 from everlog.core.program.fact_rows import FactError
+from everlog.core.program.order import rank
 from everlog.dsl import ast
+from everlog.dsl.answer_order import NONE
 from everlog.dsl.checks.query_check import EMPTY, Scope, check_query, unfit_value
 from everlog.dsl.diagnostics import DatalogError
 from everlog.dsl.fact_text import cut
@@ -65,7 +67,7 @@ class Queries:
         found = self._known.get(key)
         if found is None:
             parsed = parse_query(query) if isinstance(query, str) else query
-            found = self._read(parsed, given, whole)
+            found = self._ordered(parsed, self._read(parsed, given, whole))
             if len(self._known) >= _MOST or self._characters + len(text) > _MOST_TEXT:
                 self._known.clear()
                 self._characters = 0
@@ -92,6 +94,19 @@ class Queries:
         if not pattern.parameters:
             return self._atom(pattern, variables)
         return lambda given: self._atom(pattern.filled(given), variables)(given)
+
+    def _ordered(self, query: ParsedQuery, run: _Run) -> _Run:
+        """Answers in the order, and up to the limit, that a query asks for."""
+        ordering = query.ordering
+        if ordering == NONE:
+            return run
+
+        def ask(given: Given) -> Result:
+            found = run(given)
+            columns = found._relation.columns
+            return OrderedResult(self._state, columns, found._find, arrangement(query, columns))
+
+        return ask
 
     def _atom(self, pattern: Pattern, variables: dict[str, int] | None) -> _Run:
         """Answers from the index: the values of `variables` by column, or (None) whole facts."""
@@ -155,3 +170,25 @@ def _projection(places: tuple[int, ...]) -> Callable[[Row], Row]:
         (place,) = places
         return lambda row: (row[place],)
     return itemgetter(*places)
+
+
+def arrangement(query: ParsedQuery, columns: Sequence[Column]) -> Callable[[list[Row]], list[Row]]:
+    """From sorted rows to those that a query's ordering asks for; QueryError if it has no such
+    variable.
+    """
+    ordering, names = query.ordering, [column.name for column in columns]
+    for key in ordering.keys:
+        if key.name not in names:
+            report = query.new_report()
+            hint = f"there are {', '.join(f'`{name}`' for name in names)}" if names else ""
+            message = f"`{key.name}` is no variable of the query"
+            report.error("DL010", message, ast.Name(key.name, key.pos, key.end), hint=hint)
+            raise QueryError(query.at_home(report))
+    keys = [(names.index(key.name), key.descending) for key in reversed(ordering.keys)]
+
+    def arrange(rows: list[Row]) -> list[Row]:
+        for place, descending in keys:
+            rows = sorted(rows, key=lambda row: rank(row[place]), reverse=descending)
+        return rows[: ordering.limit]
+
+    return arrange

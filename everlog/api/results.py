@@ -11,6 +11,7 @@ completed if they have few rows (`KEPT`); the others raise `ChangedMeanwhile` wh
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from types import GeneratorType
 from typing import SupportsIndex, overload
@@ -216,3 +217,35 @@ class Result(Tabular, Sequence[Row]):
         from everlog.html import result_html
 
         return result_html(self)
+
+
+Arrange = Callable[[list[Row]], list[Row]]
+
+
+class OrderedResult(Result):
+    """The rows of a query with `order by` or `limit`: all of them are found, then arranged.
+
+    >>> from everlog import Database
+    >>> db = Database.from_text(".decl e(x:number, y:number)  e(1, 2).  e(2, 3).  e(2, 4).")
+    >>> db.query("e(x, y) order by y desc limit 2")
+    [(2, 4), (2, 3)]
+    """
+
+    def __init__(
+        self, state: State, columns: tuple[Column, ...], find: Callable[[], Iterable[Row]], arrange: Arrange
+    ) -> None:
+        super().__init__(state, columns, find)
+        self._arrange = arrange
+
+    def _found_sorted(self) -> list[Row]:
+        return self._arrange(super()._found_sorted())
+
+    def complete(self) -> None:
+        with suppress(EvaluationError, RecursionError, MemoryError):  # raised again when the rows are read
+            self._all()
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())

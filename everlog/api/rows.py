@@ -15,7 +15,8 @@ from everlog.api.parameters import Given
 from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.program.executor import Update
 from everlog.core.program.fact_rows import FactError, checked_row, declared, fact_rows, shown
-from everlog.dsl.fact_text import FactTextError, pattern_text, read_fact, read_update
+from everlog.dsl.answer_order import NONE
+from everlog.dsl.fact_text import FactTextError, cut, pattern_text, read_fact, read_update
 from everlog.dsl.query_text import ParsedQuery
 
 Relations: TypeAlias = Mapping[str, Relation]
@@ -135,6 +136,8 @@ def pattern_of(relations: Relations, query: ParsedQuery) -> Pattern:
     >>> found.bound, found.equal, other.parameters
     ({1: 7}, ((2, 0),), {1: 'id'})
     """
+    if query.ordering != NONE:
+        raise FactError(f"`{cut(query.text)}`: a pattern has no order and no limit")
     try:
         read = pattern_text(query, relations)
     except FactTextError as problem:

@@ -20,6 +20,8 @@ from everlog.initial_facts import read_inputs
 from everlog.progress import meter_for
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from everlog.core.program import Program, Relation, Row
     from everlog.dsl.checks.query_check import Query
 
@@ -42,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from everlog.api.queries import arrangement
     from everlog.dsl.checks.query_check import check_query
     from everlog.dsl.diagnostics import DatalogError
     from everlog.dsl.query_text import parse_query
@@ -52,9 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         program = bind_functors(live.program, arguments.program, arguments.library, arguments.library_dir)
         scope = live.scope.having(program.relations, program.functors)
-        query = check_query(parse_query(arguments.query), scope, bindings=True)
+        parsed = parse_query(arguments.query)
+        query = check_query(parsed, scope, bindings=True)
         require_functors(program.functors, query.rules)
-        return _answer(program, query, arguments)
+        return _answer(program, query, arrangement(parsed, query.columns), arguments)
     except DatalogError as error:
         print(error.report.text(), file=sys.stderr)
     except (EvaluationError, FactsError, FunctorError) as error:
@@ -62,7 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 1
 
 
-def _answer(program: Program, query: Query, arguments: argparse.Namespace) -> int:
+def _answer(
+    program: Program, query: Query, arrange: Callable[[list[Row]], list[Row]], arguments: argparse.Namespace
+) -> int:
     from everlog.core.evaluate.on_demand import answers, demand_of
     from everlog.core.program import Relation
     from everlog.core.program.demand import base_names
@@ -78,7 +84,7 @@ def _answer(program: Program, query: Query, arguments: argparse.Namespace) -> in
         given = read_inputs(read, Path(arguments.fact_dir), arguments.no_warn, tell, meter.reading)
         found = answers(program, demand, given, meter.deriving, limits_of(arguments))
     relation = Relation(demand.goal, query.columns)
-    _print(relation, sorted_rows(relation, found.relation(demand.goal)), arguments.json)
+    _print(relation, arrange(sorted_rows(relation, found.relation(demand.goal))), arguments.json)
     return 0
 
 

@@ -136,21 +136,7 @@ def _relation_box(box: Box, relation: Mapping[str, Any]) -> Html:
 
 
 def _arrow(picture: Layered, read: str, reader: str, use: str) -> Html:
-    points = picture.routes.get((read, reader))
-    if points is None:
-        line, head = _within(picture.boxes[read], picture.boxes[reader])
-    else:
-        (x, y), end = points[0], points[-1]
-        line = f"M{x:.1f} {y:.1f}"
-        for number, (to_x, to_y) in enumerate(points[1:]):
-            to_x -= 8 if (to_x, to_y) == end else 0
-            if number % 2:  # a straight line past a layer
-                line += f"H{to_x:.1f}"
-            else:
-                half = (x + to_x) / 2
-                line += f"C{half:.1f} {y:.1f} {half:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}"
-            x, y = to_x, to_y
-        head = f"M{end[0] - 1:.1f} {end[1]:.1f}l-8-4.2v8.4Z"
+    line, head = arrow_paths(picture, read, reader)
     return element(
         "g",
         element("title", f"{reader} reads {USES.get(use, '')}{read}"),
@@ -158,6 +144,24 @@ def _arrow(picture: Layered, read: str, reader: str, use: str) -> Html:
         element("path", class_="head", d=head),
         class_=f"arrow {use}",
     )
+
+
+def arrow_paths(picture: Layered, read: str, reader: str) -> tuple[str, str]:
+    """The line of an arrow and its head, as paths of SVG."""
+    points = picture.routes.get((read, reader))
+    if points is None:
+        return _within(picture.boxes[read], picture.boxes[reader])
+    (x, y), end = points[0], points[-1]
+    line = f"M{x:.1f} {y:.1f}"
+    for number, (to_x, to_y) in enumerate(points[1:]):
+        to_x -= 8 if (to_x, to_y) == end else 0
+        if number % 2:  # a straight line past a layer
+            line += f"H{to_x:.1f}"
+        else:
+            half = (x + to_x) / 2
+            line += f"C{half:.1f} {y:.1f} {half:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}"
+        x, y = to_x, to_y
+    return line, f"M{end[0] - 1:.1f} {end[1]:.1f}l-8-4.2v8.4Z"
 
 
 def _within(read: Box, reader: Box) -> tuple[str, str]:

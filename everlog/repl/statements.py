@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from everlog.api.database import Database
 from everlog.api.matching import is_pattern, matching, nothing_matches, pattern_in_text
 from everlog.api.parameters import Given
+from everlog.api.results import OrderedResult
 from everlog.api.rows import line_update
 from everlog.core.program import Column, Kind, Relation
 from everlog.core.program.executor import Update
@@ -233,4 +234,5 @@ def ask(session: Session, query: ParsedQuery) -> None:
         session.screen.line(words[0] if found else words[1])
         return
     columns = [Column(name, Kind(kind)) for name, kind in zip(found.columns, found.kinds, strict=True)]
-    show_rows(session.screen, Relation(ANSWER, tuple(columns)), found)
+    ordered = isinstance(found, OrderedResult)
+    show_rows(session.screen, Relation(ANSWER, tuple(columns)), found, ordered=ordered)

@@ -8,7 +8,6 @@ are answered by the event loop itself, however long the queue is; so nothing her
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -25,21 +24,21 @@ from everlog.serve.access import AccessControl, AccessRules
 from everlog.serve.errors import ApiError, error_answer
 from everlog.serve.events import Interest
 from everlog.serve.job_queue import JobQueue
-from everlog.serve.json_schema import Test, misfit, quick_test
+from everlog.serve.json_schema import Test, quick_test
 from everlog.serve.openapi import description
+from everlog.serve.performing import call_of, performed
 from everlog.serve.reading import Call
-from everlog.serve.routes import PREFIX, Operation, Parameter, operations
+from everlog.serve.result_jobs import FileAnswer
+from everlog.serve.routes import PREFIX, Operation, operations
 from everlog.serve.service import Service
 from everlog.serve.static import static_files
 from everlog.serve.streaming import EventStream
-from everlog.serve.wire import answer, dumped, parsed, shortened
+from everlog.serve.wire import dumped
 
 _SLOWEST = 30.0  # seconds in which a body must arrive
 _BODIES = 8  # bodies of the largest size that may be held at once
 _CHUNK = 64 << 10  # bytes of an answer per send
-_ENVELOPE = 64 << 10  # bytes of an answer besides its rows
 _SLOWEST_READER = 64 << 10  # bytes a second: a slower client loses its connection
-_INTEGER = re.compile(r"-?[0-9]{1,25}")
 
 
 class _BodyBudget:
@@ -104,53 +103,20 @@ async def _answer(
     request: Request,
 ) -> Any:
     try:
-        call = await _call(operation, request)
+        call = call_of(operation, request.path_params, request.query_params.multi_items(), request.headers)
         if own is not None:
             return await own(request, call)
         data = None if operation.body is None else await _body(bodies, request)
         job = partial(performed, operation, service, call, data, test)
         del data
-        return Paced(await jobs.do(job), service)
+        done = await jobs.do(job)
+        return Paced(done, service) if isinstance(done, bytes) else FileStream(done, service)
     except ClientDisconnect:
         return Response(status_code=400)
     except Exception as error:
         return _problem(error_answer(error))
     finally:
         bodies.release(request)
-
-
-def performed(operation: Operation, service: Service, call: Call, data: bytes | None, test: Test) -> bytes:
-    """Run the job of a request.
-
-    The time limit covers parsing the body, and for a query its answer too.  A step has its own time
-    limit, and after it nothing may fail: its answer is of bounded size.
-    """
-    assert operation.work is not None
-    service.held.begin()
-    if data is not None:
-        with service.guard:
-            call = Call(call.path, call.query, _checked(operation, data, test))
-        del data
-    if operation.writes:
-        done = operation.work(service, call)
-        try:
-            written = answer(done, service.held.room)
-        except (ApiError, MemoryError):  # the step is done: say so in the shortest form
-            written = dumped(shortened(done))
-    else:
-        with service.guard:
-            written = answer(operation.work(service, call), service.held.room + _ENVELOPE)
-    service.held.take(len(written))
-    return written
-
-
-def _checked(operation: Operation, data: bytes, test: Test) -> Any:
-    body = parsed(data)
-    if not test(body):
-        problem = misfit(operation.body or {}, body)
-        assert problem is not None
-        raise ApiError(400, "bad-request", problem)
-    return body
 
 
 class Paced(Response):
@@ -172,6 +138,26 @@ class Paced(Response):
                     await send({"type": "http.response.body", "body": part, "more_body": more})
         finally:
             self._service.held.release(len(body))
+
+
+class FileStream(Response):
+    """A file, read and sent in pieces; a client that reads too slowly is disconnected."""
+
+    def __init__(self, found: FileAnswer, service: Service) -> None:
+        self._found, self._service = found, service
+        super().__init__(None, 200, media_type=found.media)
+        self.headers["content-length"] = str(found.size)
+        self.headers["content-disposition"] = f'attachment; filename="{found.name}"'
+        self.headers["cache-control"] = "no-store"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        patience = self._service.bounds.stalled + self._found.size / _SLOWEST_READER
+        with self._found.file as source:
+            async with asyncio.timeout(patience):
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                while part := source.read(_CHUNK):
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+                await send({"type": "http.response.body", "body": b""})
 
 
 def _response(status: int, body: bytes) -> Response:
@@ -200,50 +186,6 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 # ── parameters and bodies ────────────────────────────────────────────────────────────────────
-
-
-async def _call(operation: Operation, request: Request) -> Call:
-    """The request with its validated parameters."""
-    query: dict[str, Any] = {}
-    given: dict[str, list[str]] = {}
-    for name, value in request.query_params.multi_items():
-        given.setdefault(name, []).append(value)
-    for parameter in operation.parameters:
-        if parameter.place == "path":
-            values = [request.path_params[parameter.name]]
-        elif parameter.place == "header":
-            header = request.headers.get(parameter.name)
-            values = [] if header is None else [header]
-        else:
-            values = given.pop(parameter.name, [])
-        if values:
-            query[parameter.name] = _value(parameter, values)
-        elif parameter.required:
-            raise ApiError(400, "bad-parameter", f"the parameter `{parameter.name}` is missing")
-        elif "default" in parameter.shape:
-            query[parameter.name] = parameter.shape["default"]
-    if given:
-        known = ", ".join(p.name for p in operation.parameters if p.place == "query") or "none"
-        raise ApiError(400, "bad-parameter", f"there is no parameter `{min(given)}`; use {known}")
-    return Call(dict(request.path_params), query)
-
-
-def _value(parameter: Parameter, values: list[str]) -> Any:
-    """Convert a parameter's text according to its schema."""
-    shape, where = parameter.shape, f"the parameter `{parameter.name}`"
-    if shape["type"] == "array":
-        return values
-    if len(values) > 1:
-        raise ApiError(400, "bad-parameter", f"{where} occurs {len(values)} times")
-    value: Any = values[0]
-    if shape["type"] == "integer" and _INTEGER.fullmatch(value):
-        value = int(value)
-    elif shape["type"] == "boolean" and value in ("true", "false"):
-        value = value == "true"
-    problem = misfit(shape, value, where)
-    if problem is not None:
-        raise ApiError(400, "bad-parameter", problem)
-    return value
 
 
 async def _body(bodies: _BodyBudget, request: Request) -> bytes:

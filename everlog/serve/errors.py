@@ -46,8 +46,8 @@ _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
 CODES = (
     "bad-fact bad-json bad-parameter bad-request bad-rule body-too-large broken busy evaluation file-parameter"
     " forbidden functor host insert-only internal limit-exceeded media-type method mistakes no-such-relation"
-    " no-such-rule no-such-step not-derived not-durable not-found not-written out-of-memory read-only stopping"
-    " timeout token too-deep too-many-subscribers"
+    " no-such-result no-such-rule no-such-step not-derived not-durable not-found not-written out-of-memory"
+    " read-only stopping timeout token too-deep too-many-subscribers"
 ).split()
 
 

@@ -29,13 +29,13 @@ def description(operations: tuple[Operation, ...], token: bool) -> dict[str, Any
 
 
 def _described(operation: Operation, token: bool) -> dict[str, Any]:
-    media = "text/event-stream" if operation.events else "application/json"
+    media = ("text/event-stream",) if operation.events else operation.media
     failed = {"description": "Refused.", "content": {"application/json": {"schema": ref("Error")}}}
     out: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.about,
         "responses": {
-            "200": {"description": "Done.", "content": {media: {"schema": operation.answer}}},
+            "200": {"description": "Done.", "content": {each: {"schema": operation.answer} for each in media}},
             "4XX": failed,
             "5XX": failed,
         },

@@ -14,6 +14,7 @@ from everlog._version import __version__
 from everlog.api.changes import Changes
 from everlog.api.database import Database
 from everlog.api.live import LiveText, RuleError, with_functors
+from everlog.api.results import OrderedResult
 from everlog.api.rows import fact
 from everlog.core.engine.planning.costs import rule_costs
 from everlog.core.engine.planning.plan import make_plan
@@ -22,7 +23,7 @@ from everlog.core.proofs import NotDerived
 from everlog.core.runtime.guards import memory_in_use
 from everlog.dsl.diagnostics import DatalogError
 from everlog.functors import FunctorError
-from everlog.serve.errors import MOST_DIAGNOSTICS, ApiError, diagnostics
+from everlog.serve.errors import MOST_DIAGNOSTICS, ApiError, diagnostics, error_answer
 from everlog.serve.ordering import in_order, merged, runs_of
 from everlog.serve.service import Service
 from everlog.serve.untrusted import refuse_places
@@ -30,6 +31,7 @@ from everlog.serve.wire import (
     ChangesWriter,
     TooLarge,
     columns_json,
+    counts_json,
     dumped,
     page_json,
     parameters_in,
@@ -89,9 +91,9 @@ def facts(service: Service, call: Call) -> dict[str, Any]:
         relation = service.relation(name, database)
         if given:
             facts = database._read(lambda: database._engine.given(name))
-            return _page(service, call, relation, in_order(relation, facts), len(facts), call.query)
+            return page_of(service, call, relation, in_order(relation, facts), len(facts), call.query)
         rows = sorted_facts(database, relation)
-        return _page(service, call, relation, rows, database.size(name), call.query)
+        return page_of(service, call, relation, rows, database.size(name), call.query)
 
     return {"step": _step(service, call), "relation": name, **service.reading(found, call.as_of)}
 
@@ -103,10 +105,12 @@ def query(service: Service, call: Call) -> dict[str, Any]:
     def found(database: Database) -> dict[str, Any]:
         result = database._queries.ask(body["query"], parameters_in(body.get("params")))
         relation = result._relation
+        if isinstance(result, OrderedResult):
+            return page_of(service, call, relation, result, len(result), body)
         if not body["ordered"]:
-            return _page(service, call, relation, result, None, body)
+            return page_of(service, call, relation, result, None, body)
         runs = runs_of(result)
-        return _page(service, call, relation, merged(relation, runs), sum(map(len, runs)), body)
+        return page_of(service, call, relation, merged(relation, runs), sum(map(len, runs)), body)
 
     return {"step": service.step if as_of is None else as_of, **service.reading(found, as_of)}
 
@@ -118,7 +122,7 @@ def sorted_facts(database: Database, relation: Relation) -> Iterable[Row]:
     return database._read(lambda: in_order(relation, database._engine.stream(relation.name)))
 
 
-def _page(
+def page_of(
     service: Service, call: Call, relation: Relation, rows: Iterable[Row], total: int | None, asked: Any
 ) -> dict[str, Any]:
     """The rows that fit into an answer; one more row shows whether there are others."""
@@ -169,7 +173,7 @@ def rules(service: Service, call: Call) -> dict[str, Any]:
         written = database.rules
         listed = [
             {**_badges(rule), "text": written.get(rule["name"], rule["rule"])}
-            for rule in _explanation(service, database)["rules"]
+            for rule in explanation(service, database)["rules"]
         ]
         return {"rules": listed, "statements": database.statements(), "warnings": database.warnings()}
 
@@ -191,12 +195,12 @@ def check(service: Service, call: Call) -> dict[str, Any]:
 
     def found(database: Database) -> dict[str, Any]:
         try:
-            live = with_text(database, call.body["text"])
+            live = with_text(database, call.body["text"], call.body.get("replaces"))
             program = with_functors(live.program, database._functors)
         except DatalogError as error:
             return {"ok": False, "diagnostics": diagnostics(error), "rules": []}
-        except (ApiError, FunctorError) as error:
-            code = error.code if isinstance(error, ApiError) else "functor"
+        except (ApiError, FunctorError, RuleError) as error:
+            code = error.code if isinstance(error, ApiError) else error_answer(error).code
             problem = {"code": code, "severity": "error", "message": str(error)}
             return {"ok": False, "diagnostics": [{**problem, "labels": [], "rule": "", "hint": ""}], "rules": []}
         file = f"<added {live.added}>"
@@ -209,9 +213,16 @@ def check(service: Service, call: Call) -> dict[str, Any]:
     return {"step": service.step, **service.reading(found)}
 
 
-def with_text(database: Database, text: str) -> LiveText:
-    """The program with untrusted statements, which must not name files or databases."""
-    live = live_text(database).with_statements(text, files=False)
+def with_text(database: Database, text: str, replaces: str | None = None) -> LiveText:
+    """The program with untrusted statements, which must not name files or databases.
+
+    They come in place of the rule or statement `replaces`, if there is one.
+    """
+    before = live_text(database)
+    if replaces is None:
+        live = before.with_statements(text, files=False)
+    else:
+        live = before.with_replaced(replaces, text, files=False)
     refuse_places(live)
     return live
 
@@ -227,12 +238,12 @@ def explain(service: Service, call: Call) -> Any:
     name = call.query.get("name")
 
     def found(database: Database) -> dict[str, Any]:
-        return {"text": database.explain(name), **_explanation(service, database)}
+        return {"text": database.explain(name), **explanation(service, database)}
 
     return {"step": service.step, "program": service.name, **service.reading(found)}
 
 
-def _explanation(service: Service, database: Database) -> dict[str, Any]:
+def explanation(service: Service, database: Database) -> dict[str, Any]:
     """The explanation of the program, computed once for each."""
     program, known = service.explained
     if program is not database.program:
@@ -274,6 +285,8 @@ def diff(service: Service, call: Call) -> Any:
     before, after = asked["before"], durable.step if asked.get("after") is None else asked["after"]
     with durable._engine.guard:
         changes = durable.diff(before, after, asked.get("relation"))
+    if asked["tell"] == "counts":
+        return {"before": before, "after": after, "changes": counts_json(changes)}
     _bounded(service, [changes])
     return {"before": before, "after": after, "changes": _changes(service, call, [changes])[0]}
 
@@ -290,6 +303,24 @@ def history(service: Service, call: Call) -> Any:
         for past, changes in zip(found, changed, strict=True)
     ]
     return {"step": durable.step, "oldest": durable.oldest, "relation": name, "steps": steps}
+
+
+def steps(service: Service, call: Call) -> Any:
+    """The latest steps up to one, the last one first, with the numbers of changed base facts."""
+    durable, asked = service.in_file(), call.query
+    upto = durable.step if asked.get("upto") is None else min(asked["upto"], durable.step)
+    with durable._engine.guard:
+        found = durable.logged(max(durable.oldest, upto - asked["limit"]), max(upto, durable.oldest))
+    listed = [
+        {
+            "step": each.step,
+            "time": each.time.isoformat(),
+            "program": each.program,
+            "given": {name: {"deleted": gone, "inserted": came} for name, (gone, came) in each.given.items()},
+        }
+        for each in reversed(found)
+    ]
+    return {"step": durable.step, "oldest": durable.oldest, "steps": listed}
 
 
 def _bounded(service: Service, changed: list[Changes]) -> None:

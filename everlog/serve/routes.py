@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
-from everlog.serve import reading, schemas, trying, writing
+from everlog.serve import graph_layout, reading, result_jobs, schemas, trying, writing
 from everlog.serve.reading import Call
 from everlog.serve.schemas import FLAG, STEP, Shape, array, integer, ref, text
 from everlog.serve.service import Bounds, Service
@@ -43,6 +43,7 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     body: Shape | None = None
     open: bool = False  # whether it needs no token
+    media: tuple[str, ...] = ("application/json",)  # of the answer
     events: bool = False  # whether the answer is a stream of events
     writes: bool = False  # whether it changes something: then it has a clock of its own
     bounded_body: Callable[[int], Shape] | None = None  # the body, by how many rows an answer may have
@@ -64,6 +65,12 @@ _AS_OF = Parameter("as_of", STEP, "Ask the state after this step, of a database 
 _LIMIT = Parameter("limit", integer("", 0), "Rows in the answer.")
 _OFFSET = Parameter("offset", integer("", default=0), "Rows before them.")
 _RELATION = Parameter("name", text(minLength=1), "The name of a relation.", "path", True)
+_RESULT = Parameter("name", text(minLength=1, maxLength=100), "A result that is kept.", "path", True)
+_ARRANGED = (
+    Parameter("sort", integer("", -1000, 1000, default=0), "Order by this column, from 1; negative: descending."),
+    Parameter("contains", text(maxLength=1000, default=""), "Only rows with this text in one of their values."),
+)
+_TELL = Parameter("tell", text(enum=["changes", "counts"], default="changes"), "All changes, or their numbers.")
 _RULE = Parameter("name", text(minLength=1), "The name of a rule, such as `path#2`.", "path", True)
 
 
@@ -118,6 +125,48 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "POST",
+        "/results",
+        "keep_result",
+        "Find all rows of a query, or of a relation, and keep them for a while: for pages, orders and files.",
+        schemas.KEPT,
+        result_jobs.keep,
+        (),
+        schemas.KEEP_BODY,
+    ),
+    Operation(
+        "GET",
+        "/results/{name}/file",
+        "result_file",
+        "A kept result as a file.",
+        text("a file"),
+        result_jobs.file,
+        (
+            _RESULT,
+            Parameter("format", text(enum=list(result_jobs.FORMATS), default="csv"), "The format of the file."),
+            *_ARRANGED,
+        ),
+        media=result_jobs.MEDIA,
+    ),
+    Operation(
+        "GET",
+        "/results/{name}",
+        "result_rows",
+        "A page of a kept result; 404 if other results took its place.",
+        ref("Rows"),
+        result_jobs.rows,
+        (_RESULT, _OFFSET, _LIMIT, *_ARRANGED, _NUMBERS),
+    ),
+    Operation(
+        "DELETE",
+        "/results/{name}",
+        "drop_result",
+        "Drop a kept result.",
+        schemas.DONE,
+        result_jobs.drop,
+        (_RESULT,),
+    ),
+    Operation(
+        "POST",
         "/steps",
         "step",
         "Insert and delete facts as one step, all or none; the answer is exactly what changed, or,"
@@ -153,11 +202,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "POST",
         "/rules",
         "add_rules",
-        "Add statements to the program.",
+        "Add statements to the program; with `replaces`, in place of a rule or statement.",
         schemas.ADDED,
         writing.add_rules,
         (_NUMBERS,),
-        schemas.TEXT_BODY,
+        schemas.RULES_BODY,
         writes=True,
     ),
     Operation(
@@ -168,7 +217,7 @@ OPERATIONS: tuple[Operation, ...] = (
         schemas.CHECKED,
         reading.check,
         (),
-        schemas.TEXT_BODY,
+        schemas.RULES_BODY,
     ),
     Operation(
         "POST",
@@ -199,6 +248,14 @@ OPERATIONS: tuple[Operation, ...] = (
         schemas.EXPLANATION,
         reading.explain,
         (Parameter("name", text(minLength=1), "Of one relation or rule: `text` is about it alone."),),
+    ),
+    Operation(
+        "GET",
+        "/graph",
+        "graph",
+        "The rule graph, laid out: relations as boxes, and arrows to their readers.",
+        schemas.GRAPH,
+        graph_layout.graph,
     ),
     Operation("POST", "/why", "why", "A proof of a fact.", schemas.PROOF, reading.why, (), schemas.FACT_BODY),
     Operation(
@@ -231,7 +288,20 @@ OPERATIONS: tuple[Operation, ...] = (
             Parameter("before", STEP, "A step.", required=True),
             Parameter("after", STEP, "Another; the last one if it is left out."),
             Parameter("relation", text(minLength=1), "Of one relation alone."),
+            _TELL,
             _NUMBERS,
+        ),
+    ),
+    Operation(
+        "GET",
+        "/steps",
+        "logged_steps",
+        "The latest steps, the last one first, with time and numbers of base facts, of a database in a file.",
+        schemas.LOGGED,
+        reading.steps,
+        (
+            Parameter("upto", STEP, "The last one; that of the database if it is left out."),
+            Parameter("limit", integer("", 1, 1000, default=100), "How many steps."),
         ),
     ),
     Operation(

@@ -85,6 +85,21 @@ HOW_BODY = obj(
     },
     closed=True,
 )
+RULES_BODY = obj(
+    {"text": PROGRAM_TEXT},
+    {"replaces": text("A rule by its name, or a statement by its text: it goes as these come.", minLength=1)},
+    closed=True,
+)
+KEEP_BODY = obj(
+    {},
+    {
+        "query": text("An atom, or any body of a rule.", minLength=1, maxLength=100_000),
+        "relation": text("Or the name of a relation.", minLength=1),
+        "params": PARAMETERS,
+        "as_of": STEP,
+    },
+    closed=True,
+)
 TEXT_BODY = obj({"text": PROGRAM_TEXT}, closed=True)
 CHECKPOINT_BODY = obj(
     {},
@@ -246,5 +261,33 @@ HEALTH = obj(
         "version": text(),
         "waiting": integer(),
         "busy": {"type": "number"},
+    }
+)
+KEPT = obj(
+    {"result": text("its name"), "step": STEP, "columns": array(ref("Column")), "total": integer("how many rows")}
+)
+DONE = obj({"step": STEP})
+_COUNTS: Shape = {
+    "type": "object",
+    "additionalProperties": obj({"deleted": integer(), "inserted": integer()}),
+}
+LOGGED = obj(
+    {"step": STEP, "oldest": STEP}
+    | {
+        "steps": array(
+            obj({"step": STEP, "time": text(), "program": FLAG, "given": _COUNTS}),
+            "`given` counts base facts; `program` says whether rules changed.",
+        )
+    }
+)
+_NUMBER: Shape = {"type": "number"}
+_BOX = {"x": _NUMBER, "y": _NUMBER, "width": _NUMBER, "height": _NUMBER}
+GRAPH = obj(
+    {"step": STEP, "width": _NUMBER, "height": _NUMBER, "frames": array(obj(_BOX))}
+    | {"boxes": array(obj({**_BOX, "name": text(), "strategy": text(), "recursive": FLAG, "insert_only": FLAG}))}
+    | {
+        "arrows": array(
+            obj({"from": text(), "to": text(), "use": text(), "line": text("a path"), "head": text("a path")})
+        )
     }
 )

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from itertools import chain
 from threading import Lock
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from attrs import evolve, frozen
@@ -27,9 +27,12 @@ from everlog.core.program.fact_rows import declared
 from everlog.core.runtime.guards import Guard, LimitExceeded
 from everlog.serve.errors import ApiError
 from everlog.serve.events import Follower, Hub, Interest, event
+from everlog.serve.kept_results import KeptResults
 from everlog.serve.snapshots import Snapshots
 from everlog.serve.wire import ChangesWriter, TooLarge
-from everlog.store.durable_database import DurableDatabase
+
+if TYPE_CHECKING:
+    from everlog.store.durable_database import DurableDatabase
 
 _T = TypeVar("_T")
 _PASTS = 2  # cached past states
@@ -52,6 +55,7 @@ class Bounds:
     room: int = 1 << 20  # unsent bytes for one subscriber
     heartbeat: float = 15.0  # seconds
     stalled: float = 60.0  # seconds after which a subscriber that reads nothing is disconnected
+    kept: int = 4_000_000  # rows of all results that are kept
 
 
 class Missed:
@@ -90,11 +94,21 @@ class AnswerBudget:
             self.bytes -= size
 
 
+def _in_file(database: Database) -> DurableDatabase | None:
+    """The database, if it is in a file; one in memory needs no SQLite, which a browser lacks."""
+    if type(database) is Database:
+        return None
+    from everlog.store.durable_database import DurableDatabase
+
+    return database if isinstance(database, DurableDatabase) else None
+
+
 class Service:
     """A served database.  All methods run in the database's thread."""
 
     def __init__(self, database: Database, bounds: Bounds | None = None, name: str = "") -> None:
         self.database = database
+        self._durable = _in_file(database)
         self.bounds = bounds or Bounds()
         self.name = name
         self.started = monotonic()
@@ -105,6 +119,7 @@ class Service:
         self._program_changes = False
         self._pasts: dict[int, Database] = {}
         self._snapshots = Snapshots()
+        self.kept = KeptResults(self.bounds.kept)
         self._missed_by: WeakSet[Missed] = WeakSet()  # being read
         self.explained: tuple[Any, Any] = (None, None)  # a program and its explanation
         database.subscribe(None, self._hear)
@@ -114,7 +129,7 @@ class Service:
 
     @property
     def durable(self) -> DurableDatabase | None:
-        return self.database if isinstance(self.database, DurableDatabase) else None
+        return self._durable
 
     def in_file(self) -> DurableDatabase:
         """The database, if it has a past; otherwise ApiError."""
@@ -205,7 +220,7 @@ class Service:
     # ── subscribers ──────────────────────────────────────────────────────────────────────────
 
     def follow(
-        self, interest: Interest, snapshot: bool, last: str | None, loop: asyncio.AbstractEventLoop
+        self, interest: Interest, snapshot: bool, last: str | None, loop: asyncio.AbstractEventLoop | None
     ) -> tuple[Follower, Iterator[bytes]]:
         """A new subscriber, and its first events: missed ones, a snapshot, or none."""
         for name in sorted(interest.relations or ()):

@@ -55,7 +55,7 @@ def updates_in(database: Database, body: dict[str, Any]) -> list[Update]:
 
 def add_rules(service: Service, call: Call) -> dict[str, Any]:
     database = service.database
-    live = service.reading(lambda db: with_text(db, call.body["text"]))
+    live = service.reading(lambda db: with_text(db, call.body["text"], call.body.get("replaces")))
     before = set(database.rules)
     with service.filling():
         changes = service.program_change(lambda db: db._switch_program(live, db._functors))

@@ -19,7 +19,7 @@ from everlog.store import past, recovery
 from everlog.store.copying import is_file_name
 from everlog.store.errors import ReadOnly
 from everlog.store.file import DatabaseFile
-from everlog.store.past import Past
+from everlog.store.past import Logged, Past
 from everlog.store.program_text import Written
 
 
@@ -119,6 +119,10 @@ class DurableDatabase(Database):
     def history(self, relation: str) -> list[Past]:
         """The steps that changed a relation, with number, time and changes."""
         return past.of_relation(past.moment(self, self.oldest, self.step), relation)
+
+    def logged(self, after: int, upto: int) -> list[Logged]:
+        """The steps after one up to another: number, time, and how many base facts changed."""
+        return past.logged(self, after, upto)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────
 

@@ -43,6 +43,31 @@ class Past:
         return f"step {self.step}\n{self.changes}"
 
 
+@frozen
+class Logged:
+    """A step as the log has it: deleted and inserted base facts by relation, counted."""
+
+    step: int
+    time: datetime
+    given: Mapping[str, tuple[int, int]]
+    program: bool  # whether it changed the program
+
+
+def logged(database: DurableDatabase, after: int, upto: int) -> list[Logged]:
+    """The steps after one up to another, in order."""
+    with database._file.reading() as connection:
+        found = list(log.entries(connection, after, upto))
+    return [
+        Logged(
+            entry.step,
+            datetime.fromtimestamp(entry.time / 1000, UTC),
+            {name: (len(gone), len(came)) for name, (gone, came) in entry.change.items() if gone or came},
+            entry.program is not None,
+        )
+        for entry in found
+    ]
+
+
 # ── states ───────────────────────────────────────────────────────────────────────────────────
 
 

@@ -25,6 +25,7 @@ from attrs import frozen
 from everlog import core
 from everlog.core.engine import Engine
 from everlog.core.engine.stepping.saved_state import Columns
+from everlog.core.native.availability import why_not
 from everlog.core.program import Program, calls_of
 from everlog.core.runtime.collector import collector_paused
 from everlog.store.column_codec import decoded_columns, encoded_columns
@@ -89,7 +90,7 @@ def _has_key(program: Program) -> bool:
 
 
 def _key(text: str, strategies: Mapping[str, str]) -> str:
-    parts = json.dumps([text, sorted(strategies.items()), engine_digest()])
+    parts = json.dumps([text, sorted(strategies.items()), engine_digest(), why_not()])
     return sha256(parts.encode("ascii")).hexdigest()
 
 

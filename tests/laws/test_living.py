@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import generators
 import pytest
@@ -44,6 +46,20 @@ def test_dense_programs_follow(executor: str, case: Case) -> None:
     """Random programs in which every rule derives facts, with self-joins and negation."""
     text, inputs, stream = case
     follows(program_of(text), inputs, stream, [executor])
+
+
+@examples(25)
+@given(st.one_of(generators.cases(), generators.dense_cases()))
+def test_both_machines_follow(case: Case) -> None:
+    """Recursion in Python and on the compiled machine, side by side: the same changes."""
+    text, inputs, stream = case
+    with patch.dict(os.environ, EVERLOG_PURE="1"):
+        python = started(text, inputs, "follow")
+    compiled = started(text, inputs, "ranked")
+    for step in stream:
+        told = [plain(engine.apply(updates(step))) for engine in (python, compiled)]
+        assert told[0] == told[1], step
+        compiled.check()
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -105,7 +121,7 @@ def started(text: str, inputs: Any, executor: str) -> Engine:
     return engine
 
 
-@pytest.mark.parametrize("executor", ["follow", "witness", "hasty"])
+@pytest.mark.parametrize("executor", ["follow", "witness", "hasty", "hasty ranks"])
 @examples(20)
 @given(any_case, st.randoms(use_true_random=False))
 def test_a_batch_is_its_updates_one_by_one(executor: str, case: Case, random: Random) -> None:

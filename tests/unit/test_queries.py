@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import StringIO
@@ -13,9 +14,12 @@ import pytest
 
 from everlog import Database
 from everlog.api import results
+from everlog.api.queries import QueryError
 from everlog.api.results import Result
 from everlog.core.program import Row
+from everlog.core.program.fact_rows import FactError
 from everlog.dsl.parser import Parser
+from everlog.dsl.prompt_input import read_typed
 from everlog.dsl.query_text import parse_query
 from everlog.jupyter import Magics
 from everlog.repl.loop import run_input
@@ -180,3 +184,66 @@ def test_a_list_of_all_facts_makes_each_row_once() -> None:
     ):
         assert sorted(list(db.query("edge(x, y)"))) == [(1, 2), (2, 3)]  # noqa: C414  # `list` is what is tested
     assert stream.call_count == 1
+
+
+# ── order and limit ──────────────────────────────────────────────────────────────────────────
+
+
+ORDERED = '.decl e(x:number, y:symbol)  e(1, "b").  e(2, "a").  e(3, "a").'
+
+
+@pytest.mark.parametrize(
+    ("query", "answers"),
+    [
+        ("e(x, y) order by y, x desc", [(3, "a"), (2, "a"), (1, "b")]),
+        ("?- e(x, _), x > 1 order by x desc limit 1.", [(3,)]),
+        ('e(x, "a") ORDER BY x DESC LIMIT 1?', [(3,)]),
+        ("e(x, y) limit 1", [(1, "b")]),
+        ("e(x, y) limit 0", []),
+        ("e(x, y) // limit 1", [(1, "b"), (2, "a"), (3, "a")]),
+        ('e(x, "order by x limit 1")', []),
+        ("e(order, limit) order by limit desc limit 1", [(1, "b")]),
+    ],
+)
+def test_queries_have_an_order_and_a_limit(query: str, answers: list[tuple[Any, ...]]) -> None:
+    found = Database.from_text(ORDERED).query(query)
+    assert (found, list(found), found.rows(), len(found)) == (answers, answers, answers, len(answers))
+
+
+def test_an_ordered_result_stays_as_it_was_asked() -> None:
+    db = Database.from_text(ORDERED)
+    found = db.query("e(x, y) order by x desc limit 2")
+    db.insert("e", (9, "z"))
+    assert found.rows() == [(3, "a"), (2, "a")]
+    assert db.query("e(x, y) order by x desc limit 2").rows() == [(9, "z"), (3, "a")]
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("e(x, y) order by z", "`z` is no variable of the query"),
+        ("e(x, y) order x", "an ordering is"),
+        ("e(x, y) limit x", "an ordering is"),
+        ("e(x, y) limit 3 order by x", "an ordering is"),
+    ],
+)
+def test_a_wrong_order_is_an_error_at_its_place(query: str, problem: str) -> None:
+    with pytest.raises(QueryError, match=problem):
+        Database.from_text(ORDERED).query(query)
+
+
+def test_only_queries_have_an_order() -> None:
+    db = Database.from_text(ORDERED)
+    with pytest.raises(FactError, match="no order and no limit"):
+        db.delete("e(1, _) limit 1")
+    typed = read_typed(".decl order(x:number)\n.output order\norder(1). limit(2).")
+    assert not typed.report.errors
+    assert read_typed("e(1, 2) limit 3.").report.errors
+
+
+def test_a_page_has_the_order_of_the_query() -> None:
+    service = Service(Database.from_text(ORDERED))
+    work = next(each.work for each in operations(service.bounds) if each.name == "query")
+    asked = {"query": "e(x, y) order by x desc limit 2", "limit": 1}
+    answer = work(service, Call({}, {}, asked))
+    assert (json.loads(bytes(answer["rows"])), answer["more"], answer["total"]) == ([[3, "a"]], True, 2)

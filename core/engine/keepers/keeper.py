@@ -99,6 +99,10 @@ class Keeper:
         """
         raise NotImplementedError
 
+    def rebuilt_changes(self) -> Mapping[str, tuple[Facts, Facts]] | None:
+        """The changes of the last `rebuild`; None: to be found by comparison."""
+        return None
+
     def prove(self, guard: Guard) -> None:
         """Become `proven`, from the state between two steps."""
 

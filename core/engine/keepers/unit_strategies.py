@@ -19,6 +19,7 @@ from everlog.core.engine.keepers.intervals import OrderedKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.merging import ClassKeeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper
+from everlog.core.engine.keepers.recursive.ranked import RankedKeeper
 from everlog.core.engine.keepers.recursive.witnessed import RecursiveKeeper
 from everlog.core.engine.planning import plan
 from everlog.core.engine.planning.plan import PlannedUnit
@@ -33,6 +34,7 @@ KEEPERS: dict[str, type[Keeper]] = {
     plan.GROWING: GrowingKeeper,
     plan.FLOW: FlowKeeper,
     plan.CLASSES: ClassKeeper,
+    plan.RANKED: RankedKeeper,
     plan.WITNESS: RecursiveKeeper,
     plan.RECOMPUTE: RecomputeKeeper,
 }

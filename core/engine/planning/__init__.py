@@ -4,6 +4,7 @@
 |---|---|
 | `normal` | rules rewritten so that every change reaches them through one relation |
 | `flow_rules` | which recursion carries a column along |
+| `ranked_rules` | which recursion the compiled machine keeps |
 | `systems` | the protocol of systems of auxiliary relations |
 | `plan` | which strategy keeps which unit, and why |
 | `costs` | the cost of one update, for `explain` |

@@ -15,6 +15,7 @@ from everlog.core import program as p
 from everlog.core.classify.query import query_of
 from everlog.core.engine.planning.flow_rules import Flow, NoFlow, classes_of, flow_of
 from everlog.core.engine.planning.normal import Group, NeedsItself, Normaliser
+from everlog.core.engine.planning.ranked_rules import why_not_ranked
 from everlog.core.engine.planning.systems import Fit, systems, with_auxiliaries
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.joins.join_strategies import AUTO, DELTA, JOINS
@@ -34,8 +35,9 @@ from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, shape_of
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
-FLOW, BEST, CLASSES, ORDERED, GROWING = "flow", "best", "classes", "ordered", "growing"
-RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
+FLOW, BEST, CLASSES = "flow", "best", "classes"
+ORDERED, GROWING, RANKED = "ordered", "growing", "ranked"
+RECURSIVE = (FLOW, RANKED, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # with a view at once
 _SYSTEMS = "and the systems of `everlog ies list`"
@@ -119,6 +121,11 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
     rules: list[p.Rule] = []
     for unit in units(program):
         strategy, why, own, fit = _planned(program, unit, normaliser, wishes)
+        if strategy == RANKED:
+            shared = {name for name, (kept, _) in chosen.items() if kept in (FLOW, CLASSES)}
+            reason = why_not_ranked(program, own, shared)
+            if reason:
+                strategy, why = WITNESS, f"{why}; {reason}"
         if isinstance(fit, Flow):
             normaliser.relations.update(fit.relations)
             normaliser.rules += fit.added
@@ -355,7 +362,7 @@ def _planned(
             flow = flow_of(program, unit, rules)
         except NoFlow as reason:
             wishes.no_flow(unit, str(reason))
-            return WITNESS, "recursive", rules, None
+            return RANKED, "recursive", rules, None
         return FLOW, f"recursive, column {flow.value + 1} is carried along", rules, flow
     return asked, "recursive, asked for", rules, None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from everlog.core.native.words import are_words
 from everlog.core.program import Row
 from everlog.core.runtime.collector import without_collections
 from everlog.core.storage.shape import Facts, Shape
@@ -57,9 +58,9 @@ class BaseRows(list[Row]):
 
 
 def _signed_rows(shape: Shape, gone: Facts, new: Facts) -> dict[Row, int]:
-    rows = dict.fromkeys(_rows(shape, gone), -1) if gone else {}
+    rows = dict.fromkeys(rows_of_change(shape, gone), -1) if gone else {}
     if new:
-        rows.update(dict.fromkeys(_rows(shape, new), 1))
+        rows.update(dict.fromkeys(rows_of_change(shape, new), 1))
     return rows
 
 
@@ -67,8 +68,9 @@ _many_signed_rows = without_collections(_signed_rows)
 FEW = 16  # rows or sets: too few to trigger the garbage collector
 
 
-def _rows(shape: Shape, facts: Facts) -> Iterable[Row]:
-    if isinstance(facts, BaseRows):
+def rows_of_change(shape: Shape, facts: Facts) -> Iterable[Row]:
+    """The facts of a change as rows, in whatever form they are told."""
+    if isinstance(facts, BaseRows) or are_words(facts):
         return facts
     if isinstance(facts, SharedDelta) and isinstance(shape, PairShape):
         return facts.rows(shape)

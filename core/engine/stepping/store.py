@@ -7,19 +7,22 @@ witnesses.  All stay in place for the life of the store, so that a rule is bound
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from attrs import define, evolve
 
 from everlog.core import program as p
 from everlog.core.dbsp import delta_name
-from everlog.core.engine.planning.plan import FLOW, Plan
+from everlog.core.engine.planning.plan import FLOW, RANKED, Plan
+from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.ir.compile import Compiled, Run, compile_rule
 from everlog.core.ir.heads import PROOFS_OF
 from everlog.core.ir.printer import VALUES_OF, Access
 from everlog.core.ir.uses import Use, is_risky
+from everlog.core.native.words import new_symbols
 from everlog.core.program import Rule, Value
 from everlog.core.program.values import EvaluationError
 from everlog.core.storage.equivalence import Classes
@@ -27,6 +30,9 @@ from everlog.core.storage.shape import Counted, Facts, Key, Shape
 from everlog.core.storage.shared_values import SharedTable
 from everlog.core.storage.table_statistics import UNKNOWN, Guess, Sampled, Statistics, is_other_size
 from everlog.core.storage.tables import Table, TableOf
+
+if TYPE_CHECKING:
+    from everlog.core.native import _machine as machine
 
 
 @define
@@ -55,7 +61,14 @@ class Store:
         self.rules: dict[int, str] = {}  # the inverse
         self.times: dict[str, RuleTime] = {}
         self.sampled = Sampled(growing=True)
+        self._symbols: machine.Symbols | None = None  # of relations that the compiled machine keeps
         self.weight = 1  # runs of a rule that a measured one stands for
+
+    def symbols(self) -> machine.Symbols:
+        """The symbols of all relations that the compiled machine keeps."""
+        if self._symbols is None:
+            self._symbols = new_symbols()
+        return self._symbols
 
     def beside(self, names: Iterable[str] = ()) -> Store:
         """A store with the same containers, except empty ones for these relations."""
@@ -83,9 +96,13 @@ class Store:
         shared = {
             name for planned in self.plan.units if planned.strategy == FLOW for name in planned.unit.relations
         }
+        ranked = {n for planned in self.plan.units if planned.strategy == RANKED for n in planned.unit.relations}
         for name in names:
-            equivalence = self.plan.program.relations[name].equivalence
-            kind = Classes if equivalence else SharedTable if name in shared else TableOf
+            kind: Callable[[Shape], Table] = SharedTable if name in shared else TableOf
+            if self.plan.program.relations[name].equivalence:
+                kind = Classes
+            elif name in ranked:
+                kind = WordTable
             self.tables[name] = kind(self.shapes[name])
             self.deltas.pop(delta_name(name), None)
             self.proofs.pop(name, None)

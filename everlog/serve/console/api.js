@@ -40,9 +40,16 @@ function askForToken() {
   return asking;
 }
 
+let send = (path, options) => fetch(PREFIX + path, options);
+
+/** Answer requests in another way than over the network: `work(path, options)` promises a Response. */
+export function answerBy(work) {
+  send = work;
+}
+
 async function fetched(path, options) {
   for (;;) {
-    const response = await fetch(PREFIX + path, { ...options, headers: headers(options.headers), cache: "no-store" });
+    const response = await send(path, { ...options, headers: headers(options.headers), cache: "no-store" });
     if (response.status !== 401) return response;
     await askForToken();
   }
@@ -69,6 +76,12 @@ export const post = async (path, body, parameters = {}) =>
       headers: { "Content-Type": "application/json" },
     }),
   );
+
+/** A file. */
+export async function blob(path, parameters) {
+  const response = await fetched(path + query(parameters), {});
+  return response.ok ? response.blob() : answer(response);
+}
 
 export const remove = async (path) => answer(await fetched(path, { method: "DELETE" }));
 
@@ -102,10 +115,9 @@ function pauseWhenUnseen() {
   });
 }
 
-/** Server-sent events, by fetch: an EventSource could not send the token. */
-export async function follow(onEvent, onState) {
+/** Server-sent events after that of the id `last`, by fetch: an EventSource could not send the token. */
+export async function follow(onEvent, onState, last = null) {
   pauseWhenUnseen();
-  let last = null;
   for (;;) {
     if (paused) {
       onState("waiting", "paused");
@@ -120,8 +132,8 @@ export async function follow(onEvent, onState) {
       if (!response.ok) throw new Error((await response.json()).error.message);
       onState("live", "live");
       for await (const [kind, data, id] of events(response.body)) {
-        if (data) onEvent(kind, JSON.parse(data));
         last = id ?? last;
+        if (data) onEvent(kind, JSON.parse(data), last);
       }
       onState("lost", "the stream has ended; reconnecting");
     } catch (error) {

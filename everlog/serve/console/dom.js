@@ -29,14 +29,12 @@ export function problem(error) {
   box.textContent = error ? error.message : "";
 }
 
-/** A form that does something that may fail: its problem is told where its answers are. */
-export function onSubmit(form, told, work) {
-  byId(form).addEventListener("submit", async (event) => {
+/** A form that does something; what fails is shown above the panels, unless `work` shows it. */
+export function onSubmit(form, work) {
+  byId(form).addEventListener("submit", (event) => {
     event.preventDefault();
-    try {
-      await work();
-    } catch (error) {
-      tell(told, error.message);
-    }
+    Promise.resolve(work()).catch(problem);
   });
 }
+
+export const onClick = (id, work) => byId(id).addEventListener("click", () => Promise.resolve(work()).catch(problem));

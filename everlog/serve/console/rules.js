@@ -1,8 +1,11 @@
-// Rules with class and cost, and an editor for new ones that marks errors.
+// Rules with class and cost, and an editor that adds and replaces them.
 
 import { get, post, remove } from "./api.js";
-import { byId, element, onSubmit, problem } from "./dom.js";
+import { byId, element, onClick, onSubmit, problem } from "./dom.js";
+import { Editor } from "./editor.js";
+import { showDiagnostics, showError } from "./mistakes.js";
 import { SIGNS } from "./signs.js";
+import { show } from "./tabs.js";
 
 const WAIT = 250; // ms after the last key
 
@@ -23,17 +26,27 @@ function cost(rule) {
 }
 
 export async function loadRules() {
-  const { rules } = await get("/rules");
-  byId("rule-list").replaceChildren(
-    ...rules.map((rule) =>
-      element(
-        "li",
-        {},
-        element("div", { class: "line" }, element("span", { class: "name" }, rule.name), badge(rule), cost(rule), dropButton(rule)),
-        element("code", {}, rule.text),
-      ),
-    ),
+  const { rules, statements } = await get("/rules");
+  byId("rule-list").replaceChildren(...rules.map(ruleItem));
+  byId("no-rules").hidden = rules.length > 0;
+  const others = statements.filter((text) => text.trimStart().startsWith("."));
+  byId("statement-list").replaceChildren(
+    ...others.map((text) => element("li", { class: "line" }, element("code", {}, text), editButton(text, text, "this statement"))),
   );
+}
+
+function ruleItem(rule) {
+  const tools = element("span", { class: "tools" }, editButton(rule.name, rule.text, rule.name), dropButton(rule));
+  return element(
+    "li",
+    {},
+    element("div", { class: "line" }, element("span", { class: "name" }, rule.name), badge(rule), cost(rule), tools),
+    element("code", {}, rule.text),
+  );
+}
+
+function editButton(replaced, text, name) {
+  return element("button", { type: "button", class: "small", "aria-label": `Edit ${name}`, onclick: () => edit(replaced, text) }, "edit");
 }
 
 /** The first click asks, the second one drops. */
@@ -66,108 +79,82 @@ function dropButton(rule) {
 
 // ── the editor ──
 
-/** Where a line and column, counted in characters from 1, stand in a text of JavaScript. */
-export function offsetOf(text, line, column) {
-  const lines = text.split("\n");
-  const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
-  const inLine = [...(lines[line - 1] ?? "")].slice(0, column - 1).join("").length;
-  return Math.min(before + inLine, text.length);
-}
-
-function spans(text, diagnostics) {
-  const found = diagnostics
-    .filter((d) => d.line && d.file.startsWith("<added"))
-    .map((d) => {
-      const start = offsetOf(text, d.line, d.column);
-      const end = Math.max(offsetOf(text, d.end_line, d.end_column), Math.min(start + 1, text.length));
-      return { start, end, severity: d.severity };
-    });
-  return found.sort((a, b) => a.start - b.start);
-}
-
-function mark(text, diagnostics) {
-  const parts = [];
-  let at = 0;
-  for (const { start, end, severity } of spans(text, diagnostics)) {
-    if (start < at) continue;
-    const inside = start === end ? " " : text.slice(start, end); // there is nothing to mark at the end of the text
-    parts.push(text.slice(at, start), element("mark", { class: severity }, inside));
-    at = end;
-  }
-  byId("marks").replaceChildren(...parts, text.slice(at), "\n");
-}
-
-function list(text, checked) {
-  const editor = byId("editor");
-  const items = checked.diagnostics.map((d) => {
-    const here = d.line && d.file.startsWith("<added");
-    const place = here ? `line ${d.line}, column ${d.column}: ` : d.line ? `${d.file}, line ${d.line}: ` : "";
-    const go = () => {
-      editor.focus();
-      if (here) editor.setSelectionRange(offsetOf(text, d.line, d.column), offsetOf(text, d.end_line, d.end_column));
-    };
-    const hint = d.hint ? ` (${d.hint})` : "";
-    return element(
-      "li",
-      {},
-      element("button", { type: "button", onclick: go }, element("span", { class: "code" }, d.code), ` ${place}${d.message}${hint}`),
-    );
-  });
-  for (const rule of checked.rules)
-    items.push(element("li", { class: "fine line" }, element("span", { class: "name mono" }, rule.name), badge(rule), cost(rule)));
-  byId("mistakes").replaceChildren(...items);
-  const wrong = checked.diagnostics.some((d) => d.severity === "error");
-  editor.setAttribute("aria-invalid", String(wrong));
-}
-
+let editor = null;
+let replaced = null; // the rule or statement in whose place the text comes
 let waiting = null;
 let asked = 0;
 
+/** Put a text into the editor, to replace what it was. */
+function edit(what, text) {
+  replaced = what;
+  editor.value = text;
+  byId("rule-label").textContent = `In place of ${what.length > 60 ? `${what.slice(0, 60)}…` : what}`;
+  byId("add").textContent = "Replace";
+  byId("no-replace").hidden = false;
+  show("rules");
+  editor.focus();
+}
+
+function editNew(text = "") {
+  replaced = null;
+  editor.value = text;
+  byId("rule-label").textContent = "New rules, facts and declarations";
+  byId("add").textContent = "Add";
+  byId("no-replace").hidden = true;
+}
+
+/** Show the editor with these statements. */
+export function propose(text) {
+  editNew(text);
+  show("rules");
+  editor.focus();
+}
+
+const body = (text) => (replaced === null ? { text } : { text, replaces: replaced });
+
 async function check() {
-  const text = byId("editor").value;
+  const text = editor.value;
   const mine = ++asked;
-  const nothing = { diagnostics: [], rules: [] };
-  let checked = nothing;
+  let checked = { diagnostics: [], rules: [] };
   try {
-    if (text.trim()) checked = await post("/rules/check", { text });
+    if (text.trim()) checked = await post("/rules/check", body(text));
   } catch (error) {
     problem(error);
   }
-  if (mine !== asked) return; // the text has changed meanwhile
-  mark(text, checked.diagnostics);
-  list(text, checked);
+  if (mine === asked) list(checked); // otherwise the text has changed meanwhile
+}
+
+function list(checked) {
+  showDiagnostics("mistakes", editor, checked.diagnostics);
+  const made = checked.rules.map((rule) => element("div", { class: "fine line" }, element("span", { class: "name mono" }, rule.name), badge(rule), cost(rule)));
+  byId("mistakes").append(...made);
+}
+
+async function add() {
+  clearTimeout(waiting);
+  asked += 1;
+  try {
+    await post("/rules", body(editor.value));
+  } catch (error) {
+    showError("mistakes", editor, error);
+    return;
+  }
+  editNew();
+  problem(null);
+  list({ diagnostics: [], rules: [] });
+  await loadRules();
 }
 
 export function setUpRules() {
-  const editor = byId("editor");
-  editor.addEventListener("input", () => {
-    mark(editor.value, []);
-    clearTimeout(waiting);
-    waiting = setTimeout(check, WAIT);
+  editor = new Editor(byId("editor"), {
+    labelled: "rule-label",
+    hint: ".decl edge(x:number, y:number)",
+    submit: () => byId("rule-form").requestSubmit(),
+    change: () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(check, WAIT);
+    },
   });
-  editor.addEventListener("scroll", () => {
-    byId("marks").scrollTop = editor.scrollTop;
-  });
-  editor.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      byId("rule-form").requestSubmit();
-    }
-  });
-  onSubmit("rule-form", "mistakes", async () => {
-    clearTimeout(waiting);
-    const text = editor.value;
-    try {
-      await post("/rules", { text });
-    } catch (error) {
-      if (!error.diagnostics?.length) throw error;
-      mark(text, error.diagnostics);
-      list(text, { diagnostics: error.diagnostics, rules: [] });
-      return;
-    }
-    editor.value = "";
-    problem(null);
-    await check();
-    await loadRules();
-  });
+  onSubmit("rule-form", add);
+  onClick("no-replace", () => editNew());
 }

@@ -1,0 +1,399 @@
+"""Recursive units on the compiled machine: ranks, and counts of derivations from lower ranks.
+
+Each fact has a *rank*, the moment at which it came, and a count of its derivations from facts of
+the unit that all came before it.  Facts of other relations come before any.  That is all the state
+there is: no witnesses, and no edges between facts.
+
+*Insert*: facts are followed in the order in which they came.  A derivation is found once, at its
+latest premise.  A fact that is new is added with count 1; one that is there gets 1 more only if
+all premises came before it.
+
+*Delete*: a derivation whose premises all came before its head takes 1 from the head's count; at 0
+the head goes, too.  Then the facts that went are asked for other derivations from what is left.
+Those that have some come back, with a new rank, and are followed as inserts.
+
+It is right because ranks order every counted derivation: nothing holds itself up.  A fact with two
+independent derivations from earlier facts costs one subtraction when one of them goes.
+
+The machine has copies of the relations that the unit reads, as words.  Changes of them are
+collected until the turn of the unit, so it needs no particular order of losses and gains.
+
+Source: Gupta, Mumick, Subrahmanian, SIGMOD 1993 (counting, and delete-and-rederive); the order
+that makes counting sound in recursion is that of Even and Shiloach, J. ACM 28(1), 1981.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+from everlog.core import program as p
+from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations
+from everlog.core.engine.keepers.recursive.ranked_plans import Follower, RankedPlans
+from everlog.core.engine.stepping.changes import rows_of_change
+from everlog.core.engine.stepping.saved_state import Columns
+from everlog.core.engine.stepping.step import Listener, Readers
+from everlog.core.engine.stepping.word_table import WordTable
+from everlog.core.native.words import empty_words
+from everlog.core.program import Row
+from everlog.core.runtime.guards import Guard
+from everlog.core.storage.shape import Facts, turned
+from everlog.core.storage.table_statistics import SAMPLE, Guess, Statistics, is_other_size
+
+if TYPE_CHECKING:
+    from everlog.core.engine.planning.plan import PlannedUnit
+    from everlog.core.engine.stepping.step import Step
+    from everlog.core.engine.stepping.store import Store
+    from everlog.core.native import _machine as machine
+
+SHARE = 0.5  # of the work of a computation, that a turn may do
+LEAST = 2_000_000  # units of work, about ten milliseconds: too little to think about
+WASTE = 1000  # rows that are kept although they went, and as many as those that are there
+
+
+class RankedKeeper(Keeper):
+    """Keeps any recursion whose rules the compiled machine runs.
+
+    Invariants, beyond those of `core/native/live.h`:
+      I1  between steps the copies of other relations have the facts of their tables;
+      I2  the count of a fact is the number of its derivations from facts of lower rank, and 1 more
+          if it is a base fact.
+    """
+
+    about = "for each fact its rank, and the number of its derivations from facts of lower rank"
+
+    def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
+        super().__init__(store, planned, number)
+        from everlog.core.native import _machine as machine  # here: only where the machine was built
+
+        self._machine = machine
+        self.rules = planned.unit.rules
+        self.reads = sorted({name for rule in self.rules for name in outside_relations(rule, self.relations)})
+        self.invents = any(p.invents(rule) for rule in self.rules)
+        self.schema = {name: store.plan.program.relations[name] for name in (*self.relations, *self.reads)}
+        self.symbols = store.symbols()
+        self.plans: RankedPlans | None = None
+        self.guard: Guard | None = None
+        self.load_work = 0  # the work of the last computation
+        self.tables: dict[str, WordTable] = {}
+        for name in self.relations:
+            table = store.tables[name]
+            assert isinstance(table, WordTable)
+            self.tables[name] = table
+        self._make_relations()
+        self._empty_turn()
+
+    def _make_relations(self) -> None:
+        self.unit = self._machine.Unit()
+        self.live: dict[str, machine.Live] = {}
+        for name, relation in self.schema.items():
+            words = empty_words(relation, self.symbols)
+            self.live[name] = self._machine.Live(words, self.unit, name in self.relations)
+        self.own = {name: self.live[name] for name in self.relations}
+        self.others = {name: self.live[name] for name in self.reads}
+        self.plans = None
+        for name, table in self.tables.items():
+            table.source = self.live[name]
+
+    def _empty_turn(self) -> None:
+        self.went: dict[str, list[Facts]] = {}
+        self.came: dict[str, list[Facts]] = {}
+        self.dropped: dict[str, list[Row]] = {}
+        self.brought: dict[str, list[Row]] = {}
+
+    # ── hearing of changes ───────────────────────────────────────────────────────────────────
+
+    def listen(self, readers: dict[str, Readers]) -> None:
+        for name in self.reads:
+            entry = readers.setdefault(name, Readers())
+            entry.losses.append(self._hearing(name, "went"))
+            entry.gains.append(self._hearing(name, "came"))
+
+    def _hearing(self, name: str, what: str) -> Listener:
+        def listener(step: Step, delta: Facts) -> None:
+            getattr(self, what).setdefault(name, []).append(delta)
+            step.wake(self)
+
+        return listener
+
+    def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
+        if gone:
+            self.dropped[relation] = gone
+        if new:
+            self.brought[relation] = new
+        if gone or new:
+            step.wake(self)
+
+    def forget(self) -> None:
+        self._empty_turn()
+
+    # ── a turn ───────────────────────────────────────────────────────────────────────────────
+
+    def turn(self, step: Step) -> None:
+        self._prepare(step.guard)
+        self._begin(self.allowed())
+        unread: list[WordTable] = []
+        step.undo.append((self._undo_turn, (unread,)))
+        try:
+            self._hear()
+            self._follow(step.guard)
+        except (self._machine.UsedUp, self._machine.Uncountable):
+            self._roll_back()
+            self._compute(step.guard)
+            step.anew.append(self)
+        self.forget()
+        self._tell(step, unread)
+
+    def allowed(self) -> int:
+        """The work that a turn may do before it stops, and the unit is computed."""
+        return max(LEAST, int(SHARE * self.load_work))
+
+    def _prepare(self, guard: Guard) -> None:
+        """Make room, and plans for the sizes of now."""
+        self.guard = guard
+        for live in self.live.values():
+            if live.waste > max(WASTE, len(live)):
+                self._compact()
+                break
+        if self.plans is not None:
+            now = {name: len(live) for name, live in self.others.items()}
+            if any(is_other_size(self.plans.sizes[name], size) for name, size in now.items()):
+                self.plans = None
+        if self.plans is None:
+            self._plan()
+
+    def _plan(self) -> None:
+        self.plans = RankedPlans(
+            self.rules, self.schema, self.live, self.symbols, self._statistics, lambda: self._look()
+        )
+
+    def _look(self) -> None:
+        if self.guard is not None:
+            self.guard.look()
+
+    def _statistics(self, name: str) -> Statistics:
+        live = self.live[name]
+        if name in self.own:
+            return Guess(self.schema[name].arity)
+        size = len(live)
+        return (
+            Statistics(size, list(islice(live, 0, None, max(1, size // SAMPLE))))
+            if size
+            else Guess(self.schema[name].arity)
+        )
+
+    def _begin(self, work: int | None = None) -> None:
+        for live in self.live.values():
+            live.begin()
+        self.unit.begin(work)
+
+    def _roll_back(self) -> None:
+        for live in self.live.values():
+            live.roll_back()
+
+    def _undo_turn(self, unread: list[WordTable]) -> None:
+        self._roll_back()
+        for table in unread:
+            table.renew()  # somebody may have read it since
+
+    def _rows(self, name: str, changes: list[Facts]) -> Iterator[Row]:
+        return chain.from_iterable(rows_of_change(self.store.shapes[name], facts) for facts in changes)
+
+    def _hear(self) -> None:
+        for name, changes in self.went.items():
+            self.live[name].went(self._rows(name, changes))
+        for name, changes in self.came.items():
+            self.live[name].came(self._rows(name, changes))
+        for name, rows in self.brought.items():
+            self.live[name].support(rows)
+        for name, rows in self.dropped.items():
+            self.live[name].withdraw(rows)
+
+    def _follow(self, guard: Guard) -> None:
+        assert self.plans is not None
+        outer = self.plans.outer
+        self._lose(outer)
+        for one in outer:
+            source = self.live[one.source]
+            if one.negated and source.going:
+                one.plan.gain_unblocked(source)
+            elif not one.negated and source.coming:
+                one.plan.gain(source, False)
+        for live in self.others.values():
+            live.settle()
+        back = sum(live.coming for live in self.own.values())
+        for name, live in self.own.items():
+            if live.dead:
+                live.revive([proof.plan for proof in self.plans.proofs[name]])
+        back = sum(live.coming for live in self.own.values()) - back
+        self._gain(guard, back)
+
+    def _lose(self, outer: list[Follower]) -> None:
+        """Take back derivations, round by round; facts without any go."""
+        assert self.plans is not None
+        for one in outer:
+            source = self.live[one.source]
+            if one.negated and source.coming:
+                one.plan.lose_blocked(source)
+            elif not one.negated and source.going:
+                one.plan.lose(source, False)
+        while any(live.going for live in self.own.values()):
+            delta = [name for name, live in self.own.items() if live.doom()]
+            for name in delta:
+                for one in self.plans.inner[name]:
+                    one.plan.lose(self.live[name], True)
+            for name in delta:
+                self.live[name].bury()
+
+    def _gain(self, guard: Guard, known: int = 0) -> None:
+        """Follow the facts that came, round by round; `known` of them were there before."""
+        assert self.plans is not None
+        number = 0
+        while any(live.coming for live in self.own.values()):
+            for live in self.own.values():
+                live.advance()
+            sizes = {name: size for name, live in self.own.items() if (size := live.take())}
+            number += 1
+            guard.round(self.planned.name, number, sum(sizes.values()) - known, self.invents)
+            known = 0
+            for name in sizes:
+                for one in self.plans.inner[name]:
+                    one.plan.gain(self.live[name], True)
+
+    def _tell(self, step: Step, unread: list[WordTable]) -> None:
+        """Tell the change; `unread` gets the tables that need none."""
+        told = {name: live.told() for name, live in self.own.items()}
+        changes: list[tuple[str, Facts, Facts]] = []
+        for name, (gone, new) in told.items():
+            table = self.tables[name]
+            if not gone and not new:
+                continue
+            if table.made or name in step.readers:
+                shape = table.shape
+                went, came = shape.facts_of(gone), shape.facts_of(new)
+                step.undo.append((table.caught_up, ()))
+                table.fall_behind(went, came)
+                changes.append((name, went, came))
+            else:
+                step.changes[name] = gone, new
+                unread.append(table)
+        for name, went, came in changes:
+            step.spread(name, went, came)
+            self.tables[name].caught_up()
+
+    # ── as a whole ───────────────────────────────────────────────────────────────────────────
+
+    def _compute(self, guard: Guard) -> None:
+        """Compute the unit from the tables that it reads, in a turn that has begun."""
+        self.guard = guard
+        self.unit.begin()
+        for name, live in self.live.items():
+            live.clear()
+            if name in self.others:
+                live.load(self.store.tables[name].rows())
+        for name, rows in self.given.items():
+            if rows:
+                self.live[name].support(rows)
+        if self.plans is None:
+            self._plan()
+        assert self.plans is not None
+        for rule, plan in self.plans.whole:
+            plan.whole(self.own[rule.head.relation])
+        self._gain(guard)
+        self.load_work = self.unit.work
+
+    def rebuild(self, step: Step) -> Mapping[str, Facts]:
+        self.forget()
+        if not any(len(live) for live in self.live.values()):
+            self._make_relations()
+        self._begin()
+        self._compute(step.guard)
+        for table in self.tables.values():
+            table.renew()
+        return {}
+
+    def rebuilt_changes(self) -> Mapping[str, tuple[Facts, Facts]]:
+        return {name: live.told() for name, live in self.own.items()}
+
+    def snapshot(self) -> Callable[[], None]:
+        self._begin()
+        live, unit, plans, work = self.live, self.unit, self.plans, self.load_work
+
+        def restore() -> None:
+            self.forget()
+            self.live, self.unit, self.plans, self.load_work = live, unit, plans, work
+            self.own = {name: live[name] for name in self.relations}
+            self.others = {name: live[name] for name in self.reads}
+            self._roll_back()
+            for name, table in self.tables.items():
+                table.source = live[name]
+                table.renew()
+
+        return restore
+
+    def _compact(self) -> None:
+        """Drop the rows that went, and symbols that no row has any more."""
+        former = self.live
+        self._make_relations()
+        for name, live in former.items():
+            if name in self.own:
+                rows = list(live.supports())
+                self.live[name].restore(*zip(*rows, strict=True)) if rows else None
+            else:
+                self.live[name].load(live)
+
+    def state(self) -> Columns:
+        columns: Columns = []
+        for name, live in self.own.items():
+            supports = list(live.supports())
+            columns += turned([row for row, _, _ in supports], self.schema[name].arity)
+            columns += [[rank for _, rank, _ in supports], [count for _, _, count in supports]]
+        return columns
+
+    def restore(self, columns: Columns) -> None:
+        left = iter(columns)
+        self.forget()
+        self._make_relations()
+        for name, live in self.others.items():
+            live.load(self.store.tables[name].rows())
+        for name, live in self.own.items():
+            arity = self.schema[name].arity
+            values = list(islice(left, arity))
+            ranks, counts = next(left), next(left)
+            live.restore(zip(*values, strict=True) if arity else [()] * len(ranks), ranks, counts)
+        for table in self.tables.values():
+            table.renew()
+
+    # ── reports ──────────────────────────────────────────────────────────────────────────────
+
+    def containers(self, relation: str) -> list[object]:
+        table = self.tables[relation]
+        return [self.live[relation], *([table.facts, *table.indexes.values()] if table.made else [])]
+
+    def derivation_of(self, relation: str, row: Row) -> Derivation | None:
+        if row in self.given[relation]:
+            return None
+        if self.plans is None:
+            self._plan()
+        assert self.plans is not None
+        for proof in self.plans.proofs[relation]:
+            values = proof.plan.proof(self.live[relation], row, proof.registers, proof.kinds)
+            if values is not None:
+                names = (variable.name for variable in proof.variables)
+                return proof.rule.name, dict(zip(names, values, strict=True))
+        return None
+
+    def check(self) -> None:
+        if self.plans is None:
+            self._plan()
+        assert self.plans is not None
+        for name, live in self.live.items():
+            live.check()
+            assert set(live) == set(self.store.tables[name].rows()), f"I1: {name}"
+        for name, live in self.own.items():
+            supports = list(live.supports())
+            counted = [proof.plan.derivations_of(live) for proof in self.plans.proofs[name]]
+            for number, (row, _, count) in enumerate(supports):
+                expected = sum(one[number] for one in counted) + (row in self.given[name])
+                assert count == expected > 0, f"I2: {name}{row} has {count}, not {expected}"
