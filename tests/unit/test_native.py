@@ -16,7 +16,8 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everlog.core.evaluate import reference, seminaive
+from everlog.core.evaluate import native_rounds, reference, seminaive
+from everlog.core.ir.operations import Plan
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -33,6 +34,7 @@ from everlog.core.program import (
     Variable,
 )
 from everlog.core.program.bodies import rule_may_fail
+from everlog.core.program.dependencies import Unit
 from everlog.core.program.functors import BUILTINS, COMPARISONS
 from everlog.core.program.values import NAN, SIGNED_MAX, SIGNED_MIN, EvaluationError
 from everlog.core.runtime.guards import LimitExceeded, Limits, memory_in_use
@@ -287,6 +289,25 @@ def test_rows_are_sorted_as_python_sorts_them() -> None:
     ]
     found.fill(rows)
     assert list(found.sorted_rows()) == sorted(set(rows))
+
+
+def test_a_recursion_is_planned_again_when_it_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = compile_text(
+        ".decl e(x:number, y:number) .decl p(x:number, y:number)"
+        " p(x, y) :- e(x, y). p(x, y) :- p(y, x). p(x, z) :- p(x, y), p(y, z), !e(z, z)."
+    )
+    known: list[float] = []
+    planned = native_rounds.planned
+
+    def noted(program: Program, unit: Unit, rule: Rule, delta: int | None, statistics: Any) -> Plan:
+        if len(rule.body) == 3 and delta == 0:
+            known.append(statistics("p").rows)
+        return planned(program, unit, rule, delta, statistics)
+
+    monkeypatch.setattr(native_rounds, "planned", noted)
+    same_as_the_reference(program, {"e": [(n, n + 1) for n in range(45)]})
+    assert known[-1] > 1000
+    assert len(known) == 2
 
 
 # ── threads ──────────────────────────────────────────────────────────────────────────────────
