@@ -7,7 +7,7 @@ so that no rule reads it before the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,15 +29,14 @@ from everlog.core.program.bodies import variables_of_literal
 from everlog.core.program.dependencies import Unit
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.shape import Facts
-from everlog.core.storage.table_statistics import Guess, Statistics
+from everlog.core.storage.table_statistics import Guess, Statistics, is_other_size
 
 if TYPE_CHECKING:
     from everlog.core.native import _machine as machine
     from everlog.core.native.assembly import Assembled
 
-_FEW_FACTS = 10_000  # of a relation that is still being computed: too few to plan by
-
 Progress = Callable[[str, int, int], None]
+_FEW = 1000  # facts of a growing relation that do not say yet what it will be like
 
 
 def planned(
@@ -48,8 +47,8 @@ def planned(
     known: Callable[[str], Statistics],
     observed: Observed | None = None,
 ) -> Plan:
-    """The plan of a rule; `known` has statistics of relations, as far as they are complete."""
-    statistics = _statistics(program, unit, rule, known)
+    """The plan of a rule; `known` has statistics of the relations that it reads."""
+    statistics = _statistics(rule, known)
 
     def order(body: Sequence[Literal], bound: Set[Variable], first: int | None) -> Sequence[Estimate]:
         variables = frozenset(v for literal in body for v in variables_of_literal(literal))
@@ -58,23 +57,14 @@ def planned(
     return lower(rule, order, program.relations, unit.positions(rule), delta)
 
 
-def _statistics(
-    program: Program, unit: Unit, rule: Rule, known: Callable[[str], Statistics]
-) -> dict[str, Statistics]:
-    names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
-    found = {name: known(name) for name in names}
-    for name in names.intersection(unit.relations):  # it grows: what it has now may be next to nothing
-        if found[name].rows < _FEW_FACTS:
-            found[name] = Guess(program.relations[name].arity)
-    return found
+def _statistics(rule: Rule, known: Callable[[str], Statistics]) -> dict[str, Statistics]:
+    return {atom.relation: known(atom.relation) for atom, _ in p.atoms_of(rule.body)}
 
 
-def grouped(
-    program: Program, unit: Unit, rule: Rule, known: Callable[[str], Statistics], grouping: Grouping
-) -> tuple[Rule, list[Bindings]]:
+def grouped(rule: Rule, known: Callable[[str], Statistics], grouping: Grouping) -> tuple[Rule, list[Bindings]]:
     """The rule with aggregates over relations where that is cheaper, and the relations it adds."""
     before = len(grouping.made)
-    rewritten = grouping.rewritten(rule, _statistics(program, unit, rule, known))
+    rewritten = grouping.rewritten(rule, _statistics(rule, known))
     return rewritten, list(grouping.made.values())[before:]
 
 
@@ -105,44 +95,45 @@ class NativeRounds(Rounds):
         counting: Counting,
         guard: Guard,
         progress: Progress | None,
+        jobs: int = 1,
     ) -> None:
         invents = any(p.invents(rule) for rule in unit.rules)
         limited = any(name in program.limits for name in unit.relations)
         super().__init__(", ".join(unit.relations), relations.shapes, guard, invents and not limited)
         self.program, self.unit, self.relations, self.progress = program, unit, relations, progress
-        self.counting = counting
+        self.counting, self.jobs = counting, jobs
         self.own = {name: relations.native(name) for name in unit.relations}
         self.candidates: dict[int, machine.Relation] = {}  # rule → what it has derived in this round
+        self.recursive: list[tuple[Rule, int]] = []  # rules, with the atom that reads Δ
+        self.tasks: list[RoundTask] = []  # of the recursion
+        self.planned_for = 0  # facts of the unit
         self.grouping = Grouping(program.relations)
         self.bindings: dict[str, machine.Relation] = {}  # of the bodies of aggregates
-        self.tasks: list[NativeTask] = []
+        self.made: list[NativeTask] = []
 
     def run(self) -> None:
         rules = [(rule, self.unit.positions(rule) if self.unit.recursive else []) for rule in self.unit.rules]
         self.round([self._task(rule, None) for rule, places in rules if not places], {}, 1)
         delta: dict[str, Facts] = {name: rows for name, one in self.own.items() if (rows := one.restart())}
-        if delta and any(places for _, places in rules):
-            tasks = [self._task(rule, place) for rule, places in rules for place in places]
-            self.run_until_settled(tasks, delta)
+        self.recursive = [(rule, place) for rule, places in rules for place in places]
+        if delta and self.recursive:
+            self.run_until_settled((), delta)
         if self.profile is not None:
-            for task in self.tasks:
+            for task in self.made:
                 self.profile.rules[task.owner].plans.append(plan_of_task(task))
 
     def _task(self, rule: Rule, delta: int | None) -> RoundTask:
         out = self._out(rule)
         if p.draws_numbers(rule):
             return _Numbered(rule, lambda: out.fill(self._numbered(rule)))
-        rewritten, new = grouped(self.program, self.unit, rule, self._known, self.grouping)
+        rewritten, new = grouped(rule, self._known, self.grouping)
         for bindings in new:
             self._bind(bindings, rule.name)
         atom = None if delta is None else rule.body[delta]
         source = atom.relation if isinstance(atom, Atom) else None
-        task = NativeTask(rewritten, delta, source, partial(self._assembled, out), self._sizes, rule.name)
-        self.tasks.append(task)
+        task = NativeTask(rewritten, delta, source, partial(self._assembled, out), self.jobs, rule.name)
+        self.made.append(task)
         return task
-
-    def _sizes(self) -> dict[str, int]:
-        return {name: len(one) for name, one in self.own.items()}
 
     def _assembled(self, out: machine.Relation, rule: Rule, delta: int | None, observed: Observed) -> Assembled:
         from everlog.core.native.assembly import assemble  # here: only where the machine was built
@@ -157,20 +148,22 @@ class NativeRounds(Rounds):
         """Compute the bindings of the body of an aggregate of the rule `owner`."""
         out = empty_words(bindings.relation, self.relations.symbols)
         self.bindings[bindings.relation.name] = out
-        task = NativeTask(bindings.rule, None, None, partial(self._assembled, out), dict, owner)
+        task = NativeTask(bindings.rule, None, None, partial(self._assembled, out), self.jobs, owner)
         task(None, ())
-        self.tasks.append(task)
+        self.made.append(task)
         out.advance()
 
     def _words(self, name: str) -> machine.Relation:
         return self.bindings[name] if name in self.bindings else self.relations.native(name)
 
     def _known(self, name: str) -> Statistics:
-        if name in self.bindings:
-            return statistics_of_words(self.bindings[name])
+        if name in self.own and len(self.own[name]) < _FEW:
+            return Guess(self.program.relations[name].arity)
         if name in self.own:
             return statistics_of_words(self.own[name])
-        return self.relations.statistics(name)
+        if name not in self.bindings:
+            return self.relations.statistics(name)
+        return statistics_of_words(self.bindings[name])
 
     def _out(self, rule: Rule) -> machine.Relation:
         """The relation that a rule adds to."""
@@ -187,6 +180,21 @@ class NativeRounds(Rounds):
         return self.counting.derive(rule, {name: set(self.relations.rows(name)) for name in names})
 
     # ── a round ──────────────────────────────────────────────────────────────────────────────
+
+    def round(self, tasks: Iterable[RoundTask], delta: dict[str, Facts], number: int) -> dict[str, Facts]:
+        """Run the tasks; in a recursion, by plans for relations of about their present size."""
+        if number > 1:
+            facts = sum(map(len, self.own.values()))
+            if not self.tasks or is_other_size(self.planned_for, facts):
+                self.planned_for = facts
+                before = {(task.owner, task.delta): task for task in self.tasks if isinstance(task, NativeTask)}
+                self.made = [task for task in self.made if task not in self.tasks]
+                self.tasks = [self._task(rule, place) for rule, place in self.recursive]
+                for task in self.tasks:
+                    if isinstance(task, NativeTask) and (task.owner, task.delta) in before:
+                        task.follow(before[task.owner, task.delta])
+            tasks = self.tasks
+        return super().round(tasks, delta, number)
 
     def collector(self, task: RoundTask, new: Collected) -> Facts:
         return ()

@@ -10,14 +10,13 @@ Source: Markl et al., SIGMOD 2004 (progressive optimisation).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from everlog.core.codegen.join_order import Observed
 from everlog.core.native.availability import TooManyRows
 from everlog.core.program import Aggregate, Atom, Range, Rule
 from everlog.core.storage.shape import Facts
-from everlog.core.storage.table_statistics import is_other_size
 
 if TYPE_CHECKING:
     from everlog.core.native.assembly import Assembled
@@ -27,57 +26,42 @@ WORTH = 100_000  # rows that are tried in any case: planning takes about as long
 TIMES = 4  # a run is planned anew at most so often
 
 Assemble = Callable[[Rule, int | None, Observed], "Assembled"]
-Sizes = Callable[[], Mapping[str, int]]
 
 
 class NativeTask:
     """One version of a rule: reads Δ of `source` (None: of nothing).
 
-    `sizes` has the facts of the relations that grow while the unit runs; `owner` is the name of the
-    rule that a user knows.
+    `owner` is the name of the rule that a user knows.  On several threads nothing is counted.
     """
 
     def __init__(
-        self,
-        rule: Rule,
-        delta: int | None,
-        source: str | None,
-        assemble: Assemble,
-        sizes: Sizes,
-        owner: str = "",
+        self, rule: Rule, delta: int | None, source: str | None, assemble: Assemble, jobs: int, owner: str
     ) -> None:
         self.rule, self.delta, self.source, self.owner = rule, delta, source, owner
-        self._assemble, self._sizes = assemble, sizes
+        self._assemble, self.jobs = assemble, jobs
         joined = sum(isinstance(literal, Atom | Range) for literal in rule.body) - (delta is not None)
         self.has_choice = joined > 1 or any(isinstance(literal, Aggregate) for literal in rule.body)
         self.observed: Observed = {}
         self.replanned = 0
-        self._plan()
+        self.made = assemble(rule, delta, self.observed)
 
-    def _plan(self) -> None:
-        self.made = self._assemble(self.rule, self.delta, self.observed)
-        self.planned_for = dict(self._sizes())
-        self.last_rows = 0
+    def follow(self, other: NativeTask) -> None:
+        """Take the place of a task whose relations have grown."""
+        self.replanned = other.replanned + 1
 
     def __call__(self, delta: Facts | None, out: Facts) -> None:
-        if self.has_choice and self.last_rows > WORTH and self._has_grown():
-            self._plan()
-        before = self.made.code.rows
         for _ in range(TIMES):
             try:
-                self.made.code.run(self._most(delta))
-                break
+                self.made.code.run(self.jobs, self._most(delta))
+                return
             except TooManyRows:
                 self._learn()
-                before = 0
-        else:
-            self.made.code.run()
-        self.last_rows = self.made.code.rows - before
+        self.made.code.run(self.jobs)
 
     def _most(self, delta: Facts | None) -> int:
         """The rows that a run may try; 0 if there is no other order."""
         steps = [step for step in self.made.plan.steps if not step.within]
-        if not self.has_choice:
+        if not self.has_choice or self.jobs > 1:
             return 0
         expected = sum(step.tried for step in steps)
         if delta is not None and steps:
@@ -92,7 +76,4 @@ class NativeTask:
                 observed[step.literal, step.bound] = tried / begun, kept / begun
         self.observed = observed
         self.replanned += 1
-        self._plan()
-
-    def _has_grown(self) -> bool:
-        return any(is_other_size(self.planned_for.get(name, 0), now) for name, now in self._sizes().items())
+        self.made = self._assemble(self.rule, self.delta, observed)

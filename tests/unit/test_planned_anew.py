@@ -81,7 +81,6 @@ p(x, z, n + 1) :- p(x, y, n), e(y, w), p(w, z, 0), n < 3."""
     edges = [(x, (x * 7 + k) % 300) for x in range(300) for k in range(3)]
     with tasks() as made:
         found = seminaive.evaluate(program, {"e": edges})
-    again = [task for task in made if task.delta is not None and task.planned_for["p"] > 10_000]
-    assert again, [task.planned_for for task in made]
+    assert max(task.replanned for task in made if task.delta is not None) > 0
     with patch.dict("os.environ", EVERLOG_PURE="1"):
         assert seminaive.evaluate(program, {"e": edges}).relation("p") == found.relation("p")
