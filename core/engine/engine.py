@@ -645,12 +645,16 @@ class Engine:
     def join_plans(self, only: str | None = None) -> Iterator[ShownPlan]:
         """How each rule is joined with the facts that are there now: whole, and from each change.
 
-        `only` names one relation or one rule.
+        Rules of recursions, and those that a view of their join serves, are joined in other ways
+        and left out.  `only` names one relation or one rule.
         """
         store = self._network.store
+        recursive = {rule.name for unit in store.plan.units if unit.unit.recursive for rule in unit.unit.rules}
         for rule in store.plan.program.rules:
             atoms = [place for place, literal in enumerate(rule.body) if isinstance(literal, Atom)]
-            if only in (None, rule.name, rule.head.relation) and len(atoms) > 1:
+            if only not in (None, rule.name, rule.head.relation) or rule.name in recursive:
+                continue
+            if len(atoms) > 1 and self._network.strategy_now(rule) in ("delta", "counts"):
                 known = store.statistics(rule)
                 for delta in (None, *atoms):
                     yield plan_of_estimates(rule, delta, Ordering(rule.body, known, first=delta).chosen())
