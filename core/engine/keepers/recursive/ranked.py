@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from everlog.core.native import _machine as machine
 
 SHARE = 0.5  # of the work of a computation, that a turn may do
-LEAST = 2_000_000  # units of work, about ten milliseconds: too little to think about
+LEAST = 200_000  # units of work, a few milliseconds: too little to think about
 WASTE = 1000  # rows that are kept although they went, and as many as those that are there
 
 
