@@ -6,7 +6,9 @@
 #                        (FLAGS="--small": a minute or two; FLAGS="--only bars": the goals)
 #   make bench-docs      the same, and regenerates docs/performance.md with its figures and plots
 #   make bench-figure4   measures Figure 4 of the MVIVM paper: docs/figure4.png and .svg
-#   make docs            builds the documentation site in site/
+#   make docs            builds the documentation site in site/, with the playground where npm is there
+#   make playground      builds everlog for browsers in playground/: any server of static files serves
+#                        it (needs Node with npm, which brings Pyodide)
 
 PYTHON ?= python3
 VENV   := .venv
@@ -17,7 +19,7 @@ PYTEST_FLAGS ?=
 
 FLAGS ?=
 
-.PHONY: demo test bench bench-docs bench-figure4 docs clean
+.PHONY: demo test bench bench-docs bench-figure4 docs playground clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "everlog needs Python 3.11 or newer")'
@@ -68,7 +70,16 @@ bench-figure4: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet '.[docs]'
 	$(BIN)/mkdocs build --strict --quiet
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory playground OUT=site/try; \
+	else echo "without npm the site has no playground, and its examples cannot be run"; fi
 	@echo "the documentation is in site/index.html"
 
+OUT := playground
+
+playground: $(STAMP)
+	@command -v npm >/dev/null || { echo "make playground needs Node with npm (Debian: apt-get install npm)"; exit 1; }
+	cd web/playground && npm ci --no-audit --no-fund --ignore-scripts --silent
+	$(BIN)/python -P web/playground/build.py $(OUT)
+
 clean:
-	rm -rf $(VENV) build everlog.egg-info site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build everlog.egg-info site playground .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,6 +11,9 @@ are tried in turn, with cuts at halves, thirds and quarters: is there, for every
 bands, a variable order that keeps within it (`order_costs`)?  If so, neighbouring classes that one
 order serves are put together.
 
+Bodies of more than six atoms have no generations to fall back on.  For them 1, 3/2 and 2 are tried,
+too, with orders that store no more rows than the relations and the answers have.
+
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang, "Maintaining triangle queries under updates", TODS
 45(3), 2020; Figure 4 of Abo Khamis et al. 2024.
 """
@@ -39,6 +42,8 @@ from everlog.core.joins.variable_orders import Order, order_of
 
 MOST_CLASSES = 300  # that are looked at for one exponent
 TRIED = ((0, ()), (6, (6,)), (8, (4, 8)), (9, (3, 6, 9)))  # exponents and cuts, in twelfths
+OF_LARGE_BODIES = ((12, ()), (12, (6,)), (18, ()), (24, ()))
+LARGE = 7  # atoms
 
 
 @frozen
@@ -76,7 +81,7 @@ def splits_of(query: Query) -> Splits | None:
     if costs is None:
         return None
     variables = shared_variables(query)
-    for exponent, cuts in TRIED:
+    for exponent, cuts in (*TRIED, *(OF_LARGE_BODIES if len(query.atoms) >= LARGE else ())):
         if (len(cuts) + 1) ** len(variables) > MOST_CLASSES:
             break
         search = Search(costs, variables, exponent, cuts)
@@ -130,6 +135,8 @@ class Search:
         return None
 
     def _is_small(self, order: TriedOrder, bands: dict[str, Band]) -> bool:
+        if self.exponent >= UNIT:
+            return self.costs.space(order, bands, answers=False) <= UNIT
         if any(low for low, _ in bands.values()):
             return True
         return self.costs.space(order, self._lightest(), answers=False) <= self.space

@@ -9,12 +9,11 @@ A transaction replaces a table, so a failure leaves the database as it was.
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from everlog.core.program import Column, Kind, Row, Value
 from everlog.core.program.fact_rows import column_label, exact_float, shown, with_article
@@ -25,6 +24,9 @@ from everlog.files.rejects import Refuse
 from everlog.files.text_values import PARSERS, FactsError, encoded_text, sorted_rows
 from everlog.files.typed_values import distinct_names, no_value, typed_rows
 from everlog.spark_backend.column_types import positions_by_name
+
+if TYPE_CHECKING:
+    import sqlite3
 
 _TYPES = {Kind.NUMBER: "INTEGER", Kind.UNSIGNED: "INTEGER", Kind.FLOAT: "REAL", Kind.SYMBOL: "TEXT"}
 EVERLOG = int.from_bytes(b"evlg", "big")  # the application id of everlog's databases: see everlog.store
@@ -42,6 +44,8 @@ def _database(place: Place) -> tuple[str, Path | None]:
 
 @contextmanager
 def _connected(database: str, uri: bool) -> Iterator[sqlite3.Connection]:
+    import sqlite3  # which a Python in a browser does not have
+
     try:
         with closing(sqlite3.connect(database, uri=uri, isolation_level=None)) as connection:
             connection.text_factory = decoded

@@ -53,7 +53,8 @@ class Follower:
       I2  the taken and the waiting events are all events so far, in order, unless `lagged`.
     """
 
-    def __init__(self, interest: Interest, room: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, interest: Interest, room: int, loop: asyncio.AbstractEventLoop | None) -> None:
+        """Without a loop, nothing waits for events: somebody calls `take` now and then."""
         self.interest, self.room = interest, room
         self.lagged = False
         self.ended = ""  # why there are no more events
@@ -94,7 +95,9 @@ class Follower:
         self._wake()
 
     def _wake(self) -> None:
-        if not self._woken and not self._loop.is_closed():  # one wake-up for several steps
+        if (
+            self._loop is not None and not self._woken and not self._loop.is_closed()
+        ):  # one wake-up for several steps
             self._woken = True
             self._loop.call_soon_threadsafe(self.arrived.set)
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from itertools import chain
 from threading import Lock
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from attrs import evolve, frozen
@@ -30,7 +30,9 @@ from everlog.serve.events import Follower, Hub, Interest, event
 from everlog.serve.kept_results import KeptResults
 from everlog.serve.snapshots import Snapshots
 from everlog.serve.wire import ChangesWriter, TooLarge
-from everlog.store.durable_database import DurableDatabase
+
+if TYPE_CHECKING:
+    from everlog.store.durable_database import DurableDatabase
 
 _T = TypeVar("_T")
 _PASTS = 2  # cached past states
@@ -92,11 +94,21 @@ class AnswerBudget:
             self.bytes -= size
 
 
+def _in_file(database: Database) -> DurableDatabase | None:
+    """The database, if it is in a file; one in memory needs no SQLite, which a browser lacks."""
+    if type(database) is Database:
+        return None
+    from everlog.store.durable_database import DurableDatabase
+
+    return database if isinstance(database, DurableDatabase) else None
+
+
 class Service:
     """A served database.  All methods run in the database's thread."""
 
     def __init__(self, database: Database, bounds: Bounds | None = None, name: str = "") -> None:
         self.database = database
+        self._durable = _in_file(database)
         self.bounds = bounds or Bounds()
         self.name = name
         self.started = monotonic()
@@ -117,7 +129,7 @@ class Service:
 
     @property
     def durable(self) -> DurableDatabase | None:
-        return self.database if isinstance(self.database, DurableDatabase) else None
+        return self._durable
 
     def in_file(self) -> DurableDatabase:
         """The database, if it has a past; otherwise ApiError."""
@@ -208,7 +220,7 @@ class Service:
     # ── subscribers ──────────────────────────────────────────────────────────────────────────
 
     def follow(
-        self, interest: Interest, snapshot: bool, last: str | None, loop: asyncio.AbstractEventLoop
+        self, interest: Interest, snapshot: bool, last: str | None, loop: asyncio.AbstractEventLoop | None
     ) -> tuple[Follower, Iterator[bytes]]:
         """A new subscriber, and its first events: missed ones, a snapshot, or none."""
         for name in sorted(interest.relations or ()):

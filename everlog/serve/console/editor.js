@@ -37,9 +37,9 @@ const colours = HighlightStyle.define([
 ]);
 
 const look = EditorView.theme({
-  "&": { color: "var(--ink)", backgroundColor: "var(--card)", fontSize: ".92rem", borderRadius: "7px" },
+  "&": { color: "var(--ink)", backgroundColor: "var(--card)", fontSize: ".92rem", borderRadius: "7px", maxHeight: "min(32rem, 60vh)" },
   "&.cm-focused": { outline: "none" },
-  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.55" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.55", overflow: "auto" },
   ".cm-content": { caretColor: "var(--ink)", padding: ".45rem 0" },
   ".cm-line": { padding: "0 .6rem" },
   ".cm-cursor": { borderLeftColor: "var(--ink)", borderLeftWidth: "2px" },

@@ -89,6 +89,11 @@ function way({ step, effects }) {
   );
 }
 
+/** Put a step into the editor, to be applied or tried. */
+export const proposeStep = (text) => {
+  stepEditor.value = text;
+};
+
 export function setUpSteps() {
   stepEditor = new Editor(byId("step-text"), { labelled: "step-label", hint: "+edge(1, 2).", submit: () => byId("step-form").requestSubmit() });
   goalEditor = new Editor(byId("how-goal"), { labelled: "how-label", hint: "-path(1, 3)", submit: () => byId("how-form").requestSubmit() });
