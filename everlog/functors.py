@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import evolve
 
-from everlog.core.program import Functor, Program, Rule, Value, calls_of
+from everlog.core.program import Functor, Program, Relation, Rule, Value, calls_of
 
 
 class FunctorError(Exception):
@@ -38,9 +38,12 @@ def bind(program: Program, functions: Mapping[str, Callable[..., Value]]) -> Pro
     return evolve(program, functors=bound)
 
 
-def require_functors(functors: Mapping[str, Functor], rules: Iterable[Rule]) -> None:
-    """Raise FunctorError unless every functor that the rules use has a function."""
+def require_functors(
+    functors: Mapping[str, Functor], rules: Iterable[Rule], relations: Iterable[Relation] = ()
+) -> None:
+    """Raise FunctorError unless every functor that rules and lattices use has a function."""
     used = {call.name[1:] for rule in rules for call in calls_of(rule) if call.name.startswith("@")}
+    used |= {lattice.lub for relation in relations for _, lattice in relation.lattices}
     missing = sorted(name for name in used if functors[name].function is None)
     if missing:
         listed = ", ".join(f"@{name}" for name in missing)
@@ -64,6 +67,7 @@ def bind_functors(
         return program
     functions = load_functions(program_file, libraries, directories)
     used = {call.name[1:] for rule in program.rules for call in calls_of(rule) if call.name.startswith("@")}
+    used |= {lattice.lub for relation in program.relations.values() for _, lattice in relation.lattices}
     missing = [name for name in program.functors if name in used and name not in functions]
     if missing:
         listed = ", ".join(f"@{name}" for name in missing)

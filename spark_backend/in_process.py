@@ -32,6 +32,7 @@ def program_of(program: Program, unit: Unit, rules: Sequence[Rule] | None = None
     bodies = [rule.body for rule in own] + [s.body for s in unit.subsumptions]
     names = dict.fromkeys([*unit.relations, *(atom.relation for body in bodies for atom, _ in p.atoms_of(body))])
     calls = {call.name[1:] for rule in own for call in p.calls_of(rule) if call.name.startswith("@")}
+    calls |= {lattice.lub for name in names for _, lattice in program.relations[name].lattices}
     calls |= {
         call.name[1:]
         for s in unit.subsumptions

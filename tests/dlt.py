@@ -50,6 +50,7 @@ from everlog.dsl.fact_text import FactTextError, fact_text, pattern_text, read_u
 from everlog.dsl.preprocess import load, preprocess_text
 from everlog.dsl.query_text import parse_query
 from everlog.files.text_values import sorted_rows
+from everlog.functors import bind, functors_beside
 
 ROOT = Path(__file__).parent.parent
 
@@ -233,6 +234,8 @@ class Session:
             self.text = (ROOT / block.argument).read_text(encoding="utf-8")
             source, problems = load(ROOT / block.argument)
             self.program, report = diagnose(source, problems)
+            if self.program is not None and (ROOT / block.argument).with_name("functors.py").exists():
+                self.program = bind(self.program, functors_beside(self.program, ROOT / block.argument))
         else:
             self.text = "\n".join(block.input) + "\n"
             self.program, report = self._diagnosed(self.text)

@@ -1,15 +1,18 @@
 """Heavy and light values for any query, found by search (IVM^ε).
 
-Split the values of a variable by their degree, the largest number of rows that one has in an atom:
-light below D^ε, heavy above.  With one band of degrees for each variable, a *class*, some variable
-order may have a smaller exponent than any has for all values: light values have few rows, and heavy
-values are few.  An answer belongs to one class, so the query is the disjoint union of its classes,
-each kept by a view tree of its own.
+The degree of a value is the largest number of rows that it has in an atom: values below D^ε are
+light, those above heavy.  A *class* has one band of degrees for each variable.  Within a class some
+variable order may have a smaller exponent than any order has for all values: light values have few
+rows, and there are few heavy values.  An answer belongs to one class, so the query is the disjoint
+union of its classes, each kept by a view tree of its own.
 
 The literature finds such splits by hand, query by query.  Here the exponents 0, 1/2, 2/3 and 3/4
 are tried in turn, with cuts at halves, thirds and quarters: is there, for every combination of
 bands, a variable order that keeps within it (`order_costs`)?  If so, neighbouring classes that one
-order serves are put together.
+order serves are merged.
+
+Bodies of more than six atoms have no generations to fall back on.  For them 1, 3/2 and 2 are tried,
+too, with orders that store no more rows than the relations and the answers have.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang, "Maintaining triangle queries under updates", TODS
 45(3), 2020; Figure 4 of Abo Khamis et al. 2024.
@@ -39,6 +42,8 @@ from everlog.core.joins.variable_orders import Order, order_of
 
 MOST_CLASSES = 300  # that are looked at for one exponent
 TRIED = ((0, ()), (6, (6,)), (8, (4, 8)), (9, (3, 6, 9)))  # exponents and cuts, in twelfths
+OF_LARGE_BODIES = ((12, ()), (12, (6,)), (18, ()), (24, ()))
+LARGE = 7  # atoms
 
 
 @frozen
@@ -76,7 +81,7 @@ def splits_of(query: Query) -> Splits | None:
     if costs is None:
         return None
     variables = shared_variables(query)
-    for exponent, cuts in TRIED:
+    for exponent, cuts in (*TRIED, *(OF_LARGE_BODIES if len(query.atoms) >= LARGE else ())):
         if (len(cuts) + 1) ** len(variables) > MOST_CLASSES:
             break
         search = Search(costs, variables, exponent, cuts)
@@ -111,12 +116,12 @@ class Search:
         self.space = 10**6  # the most that the lightest class may take, in twelfths of an exponent
 
     def smallest(self) -> Iterator[tuple[Band, ...]]:
-        """All combinations of bands without a cut inside; the heaviest first, which fail early."""
+        """All combinations of bands without a cut inside; the heaviest first: they fail early."""
         bands = list(pairwise((0, *self.cuts, UNIT)))[::-1]
         return product(bands, repeat=len(self.variables))
 
     def save_space(self) -> None:
-        """From now on, only orders that store few rows where all values are light, as most are."""
+        """From now on, accept only orders that store few rows while all values are light."""
         bands = self._lightest()
         good = (o for o in self.orders if self.costs.exponent(o, bands, self.exponent) <= self.exponent)
         self.space = max(UNIT, min(self.costs.space(order, bands, answers=False) for order in good))
@@ -130,6 +135,8 @@ class Search:
         return None
 
     def _is_small(self, order: TriedOrder, bands: dict[str, Band]) -> bool:
+        if self.exponent >= UNIT:
+            return self.costs.space(order, bands, answers=False) <= UNIT
         if any(low for low, _ in bands.values()):
             return True
         return self.costs.space(order, self._lightest(), answers=False) <= self.space
@@ -138,7 +145,7 @@ class Search:
         return dict.fromkeys(self.variables, (0, (*self.cuts, UNIT)[0]))
 
     def classes(self, bands: dict[str, Band]) -> Iterator[SplitClass]:
-        """These bands as one class if an order serves them all, else cut where that serves most."""
+        """These bands as one class if one order serves them, else cut in two and tried again."""
         order = self.order(bands)
         if order is not None:
             yield SplitClass(bands, order_of(self.costs.query, list(order.sequence)))

@@ -11,7 +11,7 @@ from everlog.core.program import Atom, Row, Wildcard, written_body
 from everlog.core.program.bodies import Binding
 from everlog.core.program.functors import COMPARISONS
 from everlog.core.proofs.evidence import Evidence, draws
-from everlog.core.proofs.proof import AUXILIARY, EQUIVALENCE, GIVEN, RULE, Condition, Proof
+from everlog.core.proofs.proof import AUXILIARY, EQUIVALENCE, GIVEN, JOINED, RULE, Condition, Proof
 from everlog.core.proofs.solve import names_in
 
 same = COMPARISONS["="]
@@ -26,7 +26,8 @@ def verify(engine: Evidence, proof: Proof) -> None:
           body under the binding, literal by literal;
       V4  every other literal of that body is true;
       V5  the pairs below an equivalence lead from one side to the other;
-      V6  no fact is needed for its own proof.
+      V6  no fact is needed for its own proof;
+      V7  a joined fact is what the facts below it are, joined.
 
     Cost: linear in the proof, after grouping the facts of the relations that it reads.
     """
@@ -42,6 +43,7 @@ class _Checker(NaiveEvaluation):
         self._engine = engine
         self._loaded: set[str] = set()
         self._better = {subsumption.dominated.relation for subsumption in engine.program.subsumptions}
+        self._better |= self.joined.keys()
 
     def grouped(self, name: str, columns: tuple[int, ...]) -> dict[Row, list[Row]]:
         if name not in self._loaded:
@@ -66,6 +68,10 @@ class _Checker(NaiveEvaluation):
             assert not proof.children, f"V2: {proof.fact}"
         elif proof.reason == EQUIVALENCE:
             self.chain(proof)
+        elif proof.reason == JOINED:
+            parts = [child.row for child in proof.children if isinstance(child, Proof)]
+            joined = self.joined[proof.relation]
+            assert list(joined.facts(parts).values()) == [proof.row], f"V7: {proof.fact} is not joined of {parts}"
         else:
             assert proof.reason == RULE, f"V3: {proof.reason}"
             self.inference(proof)

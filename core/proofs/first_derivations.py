@@ -66,6 +66,7 @@ class Replay(_OverTables):
     def __init__(self, engine: Evidence, unit: Unit) -> None:
         super().__init__(engine)
         self.found: dict[Fact, tuple[Rule, Binding] | None] = {}
+        self.joins: dict[Fact, tuple[Fact, ...]] = {}  # facts joined of others of their key
         relations = self.program.relations
         self.classes = {name: Classes() for name in unit.relations if relations[name].equivalence}
         self.read(unit.reads - set(unit.relations))
@@ -77,6 +78,19 @@ class Replay(_OverTables):
             for row in ordered(inputs[name]):
                 self._note(name, row, None)
         super().load(unit, inputs)
+
+    def settle(self, unit: Unit) -> None:
+        parts: dict[Fact, list[Row]] = {}
+        own = [(name, joined) for name, joined in self.joined.items() if name in unit.relations]
+        for name, joined in own:
+            for row in ordered(self.state[name]):
+                parts.setdefault((name, joined.key_of(row)), []).append(row)
+        super().settle(unit)
+        for name, joined in own:
+            for row in self.facts[name]:
+                if (name, row) not in self.found:
+                    of = parts[name, joined.key_of(row)]
+                    self.joins.setdefault((name, row), tuple((name, one) for one in of))
 
     def derive(self, rule: Rule) -> set[Row]:
         named = flat_body(tuple(named_wildcards(written_body(rule.body))))
@@ -99,5 +113,5 @@ class Replay(_OverTables):
             if self.classes[relation].since(*row) is None:
                 self.found[relation, row] = how
                 self.classes[relation].join(row, tell=False)
-        else:
+        elif (relation, row) not in self.joins:
             self.found.setdefault((relation, row), how)

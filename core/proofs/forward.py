@@ -7,9 +7,9 @@ other facts of the unit in that body have been found too, the head is found.  Ot
 body is tried again when they are.  No round is repeated, and the search stops at the fact asked
 for.
 
-There are two exceptions.  Pairs of an equivalence also follow from each other; `Classes` knows from
-which pairs, and since when.  And where subsumption dropped facts that had derived others, only
-`Replay` can explain the rest.
+There are exceptions.  Pairs of an equivalence also follow from each other; `Classes` knows from
+which pairs, and since when.  And where subsumption dropped facts that had derived others, where a
+total has grown since, or where values were joined, only `Replay` can explain the rest.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import field, frozen
 
-from everlog.core.program import Atom, Literal, Row, Rule, Value, atoms_of, written_body
+from everlog.core.program import Aggregate, Atom, Literal, Row, Rule, Value, atoms_of, variables_of, written_body
 from everlog.core.program.bodies import Binding
 from everlog.core.program.dependencies import Unit
+from everlog.core.program.growing import grows_through
 from everlog.core.program.order import ordered
 from everlog.core.program.values import EvaluationError
 from everlog.core.proofs.equivalences import Classes
 from everlog.core.proofs.evidence import Evidence, Fact, draws, matched, named_wildcards
 from everlog.core.proofs.first_derivations import Numbering, Replay
-from everlog.core.proofs.proof import EQUIVALENCE, GIVEN, RULE
+from everlog.core.proofs.proof import EQUIVALENCE, GIVEN, JOINED, RULE
 from everlog.core.proofs.solve import Solver
 
 
@@ -58,7 +59,8 @@ class Forward:
 
     def __init__(self, engine: Evidence, unit: Unit, solver: Solver) -> None:
         self.engine, self.unit, self.solver = engine, unit, solver
-        self._bodies = [self._body(rule) for rule in unit.rules]
+        self._grows = needs_rounds(engine, unit)
+        self._bodies = [] if self._grows else [self._body(rule) for rule in unit.rules]
         self._readers: dict[str, list[tuple[_Body, Atom]]] = {}
         for body in self._bodies:
             for atom in body.own:
@@ -72,6 +74,8 @@ class Forward:
 
     def step(self, fact: Fact) -> Step:
         """The last step of a proof of a fact of the unit."""
+        if self._grows:
+            return self._replayed(fact)
         relation, row = fact
         unread = relation in self._classes and relation not in self._readers
         while (unread or not self._has(fact)) and next(self._progress, None) is not None:
@@ -152,6 +156,17 @@ class Forward:
     def _is_own(self, literal: Literal) -> bool:
         return isinstance(literal, Atom) and literal.relation in self.unit.relations
 
+    def _at_the_end(self, rule: Rule, binding: Mapping[str, Value]) -> Mapping[str, Value]:
+        """A binding without totals that have grown since: they are computed anew."""
+        own = self.unit.relations
+        if not any(
+            isinstance(x, Aggregate) and any(a.relation in own for a, _ in atoms_of(x.body)) for x in rule.body
+        ):
+            return binding
+        literals = named_wildcards(written_body(rule.body))
+        kept = {v.name for x in literals if isinstance(x, Atom) for a in x.args for v in variables_of(a)}
+        return {name: value for name, value in binding.items() if name in kept}
+
     # ── facts that only the order of rounds explains ─────────────────────────────────────────
 
     def _replayed(self, fact: Fact) -> Step:
@@ -160,10 +175,18 @@ class Forward:
         relation, row = fact
         if fact in self._replay.found:
             how = self._replay.found[fact]
-            return Step() if how is None else Step(RULE, *how)
+            return Step() if how is None else Step(RULE, how[0], self._at_the_end(*how))
+        if fact in self._replay.joins:
+            return Step(JOINED, facts=self._replay.joins[fact])
         classes = self._replay.classes.get(relation)
         assert classes is not None, f"no derivation of {relation}{row}"
         return _chain(classes, relation, row, classes.since(*row))
+
+
+def needs_rounds(engine: Evidence, unit: Unit) -> bool:
+    """Whether only rounds tell what came first: totals grow, and values are joined."""
+    relations = engine.program.relations
+    return any(relations[name].lattices for name in unit.relations) or any(True for _ in grows_through(unit))
 
 
 def _chain(classes: Classes, relation: str, row: Row, latest: int | None) -> Step:

@@ -17,6 +17,7 @@ from everlog.core.proofs import render
 from everlog.core.proofs.notation import rule_text, shown_name
 
 GIVEN, RULE, EQUIVALENCE, AUXILIARY = "given", "rule", "equivalence", "auxiliary"
+JOINED = "joined"
 
 
 class NotDerived(ValueError):
@@ -65,8 +66,9 @@ class Proof:
 
     `reason` is `given` (a base fact), `rule` (an instance of `rule` under `binding`; `children` are
     the literals of its body, in order), `equivalence` (`children` are pairs that lead from one side
-    to the other) or `auxiliary` (a system keeps the relation; its facts are not derived).  A
-    `dropped` fact took part in deriving others before a better one replaced it.
+    to the other), `joined` (`children` are the facts of its key whose values were joined) or
+    `auxiliary` (a system keeps the relation; its facts are not derived).  A `dropped` fact took
+    part in deriving others before a better one replaced it.
     """
 
     relation: str
@@ -107,6 +109,8 @@ class Proof:
             text = rule_text(self.rule)
         elif self.reason == EQUIVALENCE:
             text = f"{self.relation} is an equivalence"
+        elif self.reason == JOINED:
+            text = "joined of what was derived for its key"
         elif self.reason == AUXILIARY:
             text = "kept by a system of auxiliary relations"
         else:

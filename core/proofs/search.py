@@ -18,7 +18,7 @@ from everlog.core.program.bodies import Binding
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.proofs.evidence import Evidence, Fact, Goal, checked, draws, goal_of
 from everlog.core.proofs.first_derivations import Numbering
-from everlog.core.proofs.forward import Forward, Step
+from everlog.core.proofs.forward import Forward, Step, needs_rounds
 from everlog.core.proofs.notation import atom_text, fact_text, literal_text
 from everlog.core.proofs.proof import AUXILIARY, RULE, Condition, NotDerived, Proof
 from everlog.core.proofs.solve import Solver, names_in, same
@@ -107,7 +107,7 @@ class Search:
         if self.program.relations[relation].auxiliary_of:
             return Step(AUXILIARY)
         unit = self._home[relation]
-        if unit.relations[0] not in self._distrusted:
+        if unit.relations[0] not in self._distrusted and not needs_rounds(self.engine, unit):
             witness = self.engine.witness(relation, row)
             if witness is not None:
                 binding = self.goal(witness.rule).completed(witness.binding)

@@ -276,7 +276,7 @@ def _spans(statement: Any, parts: Sequence[Any], name: str) -> list[Span]:
 def with_functors(program: Program, functors: Mapping[str, Callable[..., Value]]) -> Program:
     """The program with its functors; FunctorError if one that it uses is missing."""
     program = bind(program, functors)
-    require_functors(program.functors, program.rules)
+    require_functors(program.functors, program.rules, program.relations.values())
     return program
 
 

@@ -16,6 +16,8 @@ from everlog.core.engine.planning.plan import GROWING
 from everlog.core.evaluate import reference, seminaive
 from everlog.core.program import Program
 from everlog.core.program.executor import Update
+from everlog.core.proofs.checker import verify
+from everlog.core.proofs.search import why
 from everlog.dsl.check import compile_text
 from everlog.functors import bind
 
@@ -113,6 +115,20 @@ def test_whole_evaluation_equals_the_reference(name: str, data: st.DataObject) -
 @pytest.mark.parametrize("name", FORMS | MAPS)
 def test_which_units_are_kept(name: str) -> None:
     assert Engine(program_of((FORMS | MAPS)[name])).strategy_of("r")[0] == GROWING
+
+
+@pytest.mark.parametrize("name", FORMS | MAPS)
+@examples(3)
+@given(st.data())
+def test_each_fact_has_a_proof(name: str, data: st.DataObject) -> None:
+    text = (FORMS | MAPS)[name]
+    inputs, stream = data.draw(histories(text))
+    engine = Engine(program_of(text))
+    engine.insert(inputs)
+    for step in stream:
+        engine.apply([Update(*change) for change in step])
+    for row in engine.view("r"):
+        verify(engine, why(engine, "r", row))
 
 
 # ── against other algorithms ─────────────────────────────────────────────────────────────────

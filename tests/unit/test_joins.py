@@ -14,7 +14,7 @@ from everlog.core.classify.query import Query
 from everlog.core.engine.engine import Engine
 from everlog.core.engine.planning.plan import NoSuchStrategy
 from everlog.core.joins.calibrated import Calibrated
-from everlog.core.joins.exponents import search_exponent
+from everlog.core.joins.exponents import refuge_of, search_exponent
 from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.tries import Input
 from everlog.core.joins.variable_orders import variable_order
@@ -34,6 +34,14 @@ def inserted(view: JoinView, atom: int, row: Row) -> list[Row]:
 
 
 # ── Example 5.3 ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_large_bodies_have_a_view_that_stays_small() -> None:
+    """Eight atoms have too many orders by age; delta alone would be O(D²)."""
+    query = Query.of("r(a, b)", "s(b, c)", "t(a, c)", "u(a)", "v(b)", "w(c)", "x(a)", "y(b)")
+    assert search_exponent("delta", query) == 2
+    assert refuge_of(query) == "heavy_light"
+    assert search_exponent("heavy_light", query) == 1
 
 
 def test_example_5_3_every_insert_of_table_1_reports_its_delta() -> None:

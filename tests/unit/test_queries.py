@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import StringIO
@@ -245,4 +246,4 @@ def test_a_page_has_the_order_of_the_query() -> None:
     work = next(each.work for each in operations(service.bounds) if each.name == "query")
     asked = {"query": "e(x, y) order by x desc limit 2", "limit": 1}
     answer = work(service, Call({}, {}, asked))
-    assert (answer["rows"], answer["more"], answer["total"]) == ([[3, "a"]], True, 2)
+    assert (json.loads(bytes(answer["rows"])), answer["more"], answer["total"]) == ([[3, "a"]], True, 2)
