@@ -120,6 +120,8 @@ def _usage(name: str) -> int:
 
     close = get_close_matches(name, COMMANDS, 1)
     hint = f"did you mean `{close[0]}`?" if close else f"the commands are {', '.join(COMMANDS)}"
+    if "." in name:
+        hint = f"did you mean `everlog {'run' if name.endswith('.dl') else 'open'} {name}`?"
     print(f"everlog: no command `{name}`; {hint}", file=sys.stderr)
     return 2
 

@@ -168,6 +168,16 @@ def frame_of_rows(spark: SparkSession, rows: Iterable[Row], kinds: Sequence[Kind
     return frame_of_table(spark, arrow_table(rows, kinds), kinds)
 
 
+def named(frame: DataFrame, relation: Relation) -> DataFrame:
+    """The frame of a relation with its declared columns, to be handed to a user."""
+    return frame.toDF(*(column.name for column in relation.columns)) if relation.columns else frame
+
+
+def by_place(frame: DataFrame, kinds: Sequence[Kind]) -> DataFrame:
+    """The frame with columns named by their place, as the backend reads them."""
+    return frame.toDF(*names_of(len(kinds)))
+
+
 def sendable(frame: DataFrame, kinds: Sequence[Kind]) -> DataFrame:
     """The frame with symbols as bytes, since not all are UTF-8."""
     from pyspark.sql import functions as F

@@ -7,6 +7,7 @@ r"""The kind of an input, and whether it is complete.
     ?- path(1, x), x > 3.           a query; `path(1, x), x > 3?` is the same
     begin    commit    rollback     a transaction; with `;` also DDlog's other words
     select x from e                 SQL, which is answered with the Datalog for it
+    help    why path(1, 3)          a command without its dot, which is answered with the dot
 
 `.output` and `.plan` have two meanings: `.output path` is a directive if `path` is a relation, and
 otherwise a command with a file name; `.plan` on a line of its own is a command.
@@ -30,11 +31,12 @@ if TYPE_CHECKING:  # loaded when there is something to parse
     from everlog.dsl.query_text import ParsedQuery
 
 COMMAND, QUERY, DROP, DDLOG, STATEMENTS, NOTHING = "command", "query", "drop", "ddlog", "statements", "nothing"
-SQL = "sql"
+SQL, DOTLESS = "sql", "dotless"
 
 OF_THE_LANGUAGE = set(DIRECTIVES) - {".plan", ".strategy"} | {".include"}
 _OF_RULES = {*OF_THE_LANGUAGE, *DIRECTIVES}  # a line of a statement may begin with one of these
 _WORD = re.compile(r"\.[A-Za-z][\w-]*|\.(?=\s|$)")
+_DOTLESS = re.compile(r"([a-z][\w-]*)(?:[ \t]+(?![(:=,.<>!?-])[^\n]*)?")
 _DROPS = re.compile(r"(?:\s*-\s*[?\w]+(?:\.[?\w]+)*#[0-9]+\s*\.?)+\s*")
 _RULE_NAME = re.compile(r"[?\w]+(?:\.[?\w]+)*#[0-9]+")
 _RELATIONS = re.compile(r"\.output\s+([?\w]+(?:\.[?\w]+)*)\s*(?:\(.*|,.*|)", re.DOTALL)
@@ -77,6 +79,8 @@ def read_line(text: str, relations: Collection[str] = ()) -> Line:
         return Line(SQL, body)
     if ddlog.is_statement(body):
         return Line(DDLOG, body)
+    if _lacks_dot(body):
+        return Line(DOTLESS, body)
     if _DROPS.fullmatch(body):
         return Line(DROP, body)
     if body.endswith("?") and not body.startswith("?-"):
@@ -169,6 +173,16 @@ def _is_directive(body: str, relations: Collection[str]) -> bool:
     """Whether the argument of `.output` is a relation rather than a file."""
     found = _RELATIONS.fullmatch(body)
     return found is not None and (found[1] in relations or "(" in body or "," in body)
+
+
+def _lacks_dot(body: str) -> bool:
+    """Whether a line is a command without its dot; no statement has a name and then a blank.
+
+    >>> _lacks_dot("help"), _lacks_dot("why path(1, 3)"), _lacks_dot("why(x) :- path(x, _).")
+    (True, True, False)
+    """
+    found = _DOTLESS.fullmatch(body)
+    return found is not None and is_command(f".{found[1]}")
 
 
 def _looks_like_sql(body: str) -> bool:

@@ -19,6 +19,9 @@ def open_tables(session: Session, paths: Sequence[Path]) -> None:
 
     refuse_in_transaction(session, "open files")
     for each in add_tables(session.db, paths):
-        session.screen.line(f"{each.relation}: {number_of(len(each.rows), 'fact')}")
+        size = session.db.size(each.relation.name)
+        session.screen.line(f"{each.relation}: {number_of(size, 'fact')}")
+        if again := len(each.rows) - size:
+            session.screen.note(f"{each.relation.name}: {number_of(again, 'row')} repeated; a fact counts once")
         for note in each.notes:
             session.screen.note(note)

@@ -181,6 +181,8 @@ class Session:
                 from everlog.repl.sql_habit import in_datalog
 
                 raise CommandError(in_datalog(line.text, self.relations))
+            case continuation.DOTLESS:
+                raise CommandError(f"a command begins with a dot: `.{line.text[:80]}`")
             case continuation.DDLOG:
                 transactions.run_ddlog(self, line.text)
             case _:

@@ -136,15 +136,15 @@ def _compare(result: Mapping[str, DataFrame], database: Database) -> None:
 def database_to_spark(
     database: Database, spark: SparkSession, relations: Iterable[str] | None = None, *, given: bool = False
 ) -> dict[str, DataFrame]:
-    """The relations of a database as DataFrames with columns c0, c1, ….
+    """The relations of a database as DataFrames with their declared columns.
 
     With `given=True` they hold only base facts, as inputs of `spark_backend.evaluate`.
     """
-    from everlog.spark_backend.column_types import frame_of_rows, kinds_of
+    from everlog.spark_backend.column_types import frame_of_rows, kinds_of, named
 
     frames = {}
     for name in database.relations if relations is None else relations:
         relation = declared(database.relations, name)
         rows = database.given(name) if given else database.rows(name)
-        frames[name] = frame_of_rows(spark, rows, kinds_of(relation))
+        frames[name] = named(frame_of_rows(spark, rows, kinds_of(relation)), relation)
     return frames

@@ -159,7 +159,7 @@ def _converted(where: str, values: list[Any]) -> tuple[Kind, str, list[Any], str
         if "" in converted:
             note += ", as are its empty texts"
         return kind, type_name, ["" if _is_null(value) else next(rest) for value in values], note
-    floats = [NAN if _is_null(value) else float(next(rest)) for value in values]
+    floats = [NAN if _is_null(value) else _as_float(where, next(rest)) for value in values]
     return Kind.FLOAT, "", floats, "" if kind is Kind.FLOAT else f"{many}: nan, so that the column is a float"
 
 
@@ -175,7 +175,7 @@ def _of_type(where: str, values: list[Any]) -> tuple[Kind, str, list[Any]]:
     if types == {int}:
         return (*_integers(where, values), [int(value) for value in values])
     if types <= {int, float}:
-        return Kind.FLOAT, "", [float(value) + 0.0 for value in values]
+        return Kind.FLOAT, "", [_as_float(where, value) for value in values]
     if types == {str}:
         return Kind.SYMBOL, "", [decoded(value.encode("utf-8", "surrogateescape")) for value in values]
     if types == {bytes}:
@@ -197,6 +197,14 @@ def _plain_type(value: object) -> type:
         if isinstance(value, each):
             return each
     return int if hasattr(value, "__index__") else type(value)
+
+
+def _as_float(where: str, value: float) -> float:
+    """A number as a float; FactError if that would change it."""
+    found = float(value) + 0.0
+    if isinstance(value, int) and int(found) != value:
+        raise FactError(f"{where}: no float is {value}: convert the column to text, or leave out the nulls")
+    return found
 
 
 def _integers(where: str, values: list[Any]) -> tuple[Kind, str]:

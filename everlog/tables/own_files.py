@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from everlog.api.database import Database
     from everlog.tables.inferred import Inferred
 
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
+_DIGITS = re.compile(r"-?[0-9]{1,4000}")
 _FLOAT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _TRUTH = {"true": True, "false": False}
+_OTHER = "save it as UTF-8, or read it with `.input` and `encoding=latin-1`"
 DATABASES = (".db", ".sqlite", ".sqlite3")
 
 
@@ -48,6 +49,8 @@ def tables_in(path: Path) -> Iterator[tuple[str, Any]]:
     except (OSError, UnicodeDecodeError, sqlite3.Error, csv.Error, ValueError) as problem:
         if isinstance(problem, FactsError):
             raise
+        if isinstance(problem, UnicodeDecodeError):
+            raise FactsError(f"cannot read {path}: it is not UTF-8, byte {problem.start + 1}; {_OTHER}") from None
         raise FactsError(f"cannot read {path}: {problem}") from None
 
 
@@ -92,9 +95,27 @@ def _delimited(path: Path) -> Iterator[tuple[str, Any]]:
     names = rows.pop(0) if has_names else [f"c{number}" for number in range(1, len(rows[0]) + 1)]
     for number, row in enumerate(rows, 2 if has_names else 1):
         if len(row) != len(names):
-            raise FactsError(f"{path}:{number}: {len(row)} fields, but {len(names)} columns")
+            fields, known = (
+                f"{n} {noun}{'s' if n != 1 else ''}" for n, noun in ((len(row), "field"), (len(names), "column"))
+            )
+            raise FactsError(f"{path}:{number}: {fields}, but {known}")
+    names = _apart(names)
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     yield path.stem, {name: _typed(list(column)) for name, column in zip(names, columns, strict=True)}
+
+
+def _apart(names: list[str]) -> list[str]:
+    """The names with a number where one occurs again: no column may hide another.
+
+    >>> _apart(["size", "size", "x", "size"])
+    ['size', 'size 2', 'x', 'size 3']
+    """
+    seen: dict[str, int] = {}
+    out = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name} {seen[name]}")
+    return out if len(set(out)) == len(out) else [f"{name} {place}" for place, name in enumerate(names, 1)]
 
 
 def _typed(cells: list[str]) -> list[Any]:
@@ -102,17 +123,40 @@ def _typed(cells: list[str]) -> list[Any]:
 
     >>> _typed(["1", "20", ""]), _typed(["1", "2.5"]), _typed(["007", "1"]), _typed(["true"])
     ([1, 20, None], [1.0, 2.5], ['007', '1'], [True])
+
+    A column with an integer that neither 64 bits nor a float can hold stays text:
+
+    >>> _typed(["99999999999999999999", "1"])
+    ['99999999999999999999', '1']
     """
     there = [cell for cell in cells if cell]
     readers: list[tuple[Callable[[str], object], Callable[[str], Any]]] = [
-        (_INTEGER.fullmatch, int),
-        (lambda cell: _FLOAT.fullmatch(cell) and not re.match(r"-?0[0-9]", cell), float),
+        (_is_integer if len(there) == len(cells) else _is_both, int),  # with nulls, integers become floats
+        (_is_float, float),
         (lambda cell: cell.lower() in _TRUTH, lambda cell: _TRUTH[cell.lower()]),
     ]
     for fits, read in readers:
         if there and all(map(fits, there)):
             return [read(cell) if cell else None for cell in cells]
     return [cell or None for cell in cells]
+
+
+def _is_integer(cell: str) -> bool:
+    """Whether a text is an integer of 64 bits, without leading zeros."""
+    if not _DIGITS.fullmatch(cell) or re.match(r"-?0[0-9]", cell):
+        return False
+    return -(1 << 63) <= int(cell) < 1 << 64
+
+
+def _is_both(cell: str) -> bool:
+    return _is_integer(cell) and _is_float(cell)
+
+
+def _is_float(cell: str) -> bool:
+    """Whether a float keeps what a text says: no leading zeros, no integer that it would round."""
+    if not _FLOAT.fullmatch(cell) or re.match(r"-?0[0-9]", cell):
+        return False
+    return not _DIGITS.fullmatch(cell) or int(float(cell)) == int(cell)
 
 
 def _json_lines(path: Path) -> Iterator[tuple[str, Any]]:

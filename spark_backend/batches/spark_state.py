@@ -16,6 +16,7 @@ from everlog.core.program import Program
 from everlog.core.program.fact_rows import declared
 from everlog.spark_backend.batches.parquet_state import Folder
 from everlog.spark_backend.batches.propagation import Applied, Following, Tables, way_of
+from everlog.spark_backend.column_types import named
 from everlog.spark_backend.evaluate import telling
 from everlog.spark_backend.inputs import Input, frame_of_input
 from everlog.spark_backend.plan import plan
@@ -56,14 +57,14 @@ class SparkState:
         return self._folder.commit.batches
 
     def view(self, relation: str) -> DataFrame:
-        """The current facts of a relation.
+        """The current facts of a relation, with its declared columns.
 
         Their files stay until the second batch that changes them.
         """
-        declared(self._program.relations, relation)
+        known = declared(self._program.relations, relation)
         self._folder.refresh()
         found = self._tables.facts(relation)
-        return self._tables.empty(relation) if found is None else found
+        return named(self._tables.empty(relation) if found is None else found, known)
 
     def size(self, relation: str) -> int:
         declared(self._program.relations, relation)

@@ -26,7 +26,7 @@ from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.spark_backend.batches import SparkState
 from everlog.spark_backend.batches.parquet_state import Folder, StateError
-from everlog.spark_backend.column_types import fetch, kinds_of
+from everlog.spark_backend.column_types import by_place, fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate
 
 if TYPE_CHECKING:
@@ -65,7 +65,11 @@ def _tiny(spark: SparkSession) -> Iterator[None]:
 
 
 def rows_of(state: SparkState, program: Program) -> dict[str, frozenset[Row]]:
-    found = fetch({name: (state.view(name), kinds_of(r)) for name, r in program.relations.items()})
+    frames = {name: state.view(name) for name in program.relations}
+    for name, r in program.relations.items():
+        assert frames[name].columns == [column.name for column in r.columns] or not r.columns
+    kinds = {name: kinds_of(r) for name, r in program.relations.items()}
+    found = fetch({name: (by_place(frames[name], kinds[name]), kinds[name]) for name in frames})
     assert found is not None
     for name, rows in found.items():
         assert len(rows) == len(set(rows)) == state.size(name), f"{name}: a fact stands there twice"

@@ -73,16 +73,18 @@ def test_relations_are_taken_as_spark_computed_them(spark: SparkSession, tmp_pat
 
 
 def test_a_database_is_pushed_to_spark(spark: SparkSession) -> None:
-    from everlog.spark_backend.column_types import kinds_of, rows_of_frame
-    from everlog.spark_backend.evaluate import evaluate
+    from everlog.spark.evaluating import evaluate
+    from everlog.spark_backend.column_types import by_place, kinds_of, rows_of_frame
 
     db = Database.from_text(TEXT, facts={"call": [("é\udcff", "b", 2**64 - 1, 1.0), ("b", "c", 3, 0.5)]})
     program = compile_text(TEXT)
     frames = database_to_spark(db, spark)
     computed = evaluate(spark, program, database_to_spark(db, spark, given=True))
     for name, relation in program.relations.items():
-        assert sorted(rows_of_frame(frames[name], kinds_of(relation))) == db.view(name)
-        assert sorted(rows_of_frame(computed[name], kinds_of(relation))) == db.view(name)
+        kinds = kinds_of(relation)
+        for frame in (frames[name], computed[name]):
+            assert frame.columns == [column.name for column in relation.columns]
+            assert sorted(rows_of_frame(by_place(frame, kinds), kinds)) == db.view(name)
 
 
 def test_names_that_are_none_and_sizes_that_differ_are_errors(spark: SparkSession) -> None:

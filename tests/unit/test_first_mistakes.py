@@ -138,3 +138,26 @@ def test_names_of_the_planner_stay_inside(capsys: pytest.CaptureFixture[str]) ->
 def test_directives_are_among_what_is_meant_at_the_prompt(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["repl", "-c", ".dcl n(x:number)"]) == 1
     assert "no command `.dcl`; did you mean `.decl`?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("typed", "dotted"),
+    [("help", ".help"), ("why emp(1, 2)", ".why emp(1, 2)"), ("tables", ".tables"), ("quit", ".quit")],
+)
+def test_a_command_without_its_dot_is_told_at_once(typed: str, dotted: str) -> None:
+    told = said(*EMP, typed, 'emp("bob", S)?')
+    assert f"a command begins with a dot: `{dotted}`" in told
+    assert "(0 rows)" in told  # the next line is read as itself
+
+
+def test_relations_may_have_the_names_of_commands() -> None:
+    told = said(".decl why(x:number)", "why(1).", "why(x) :- why(y), x = y + 1,", "  y < 3.", "why(x)?")
+    assert "(3 rows)" in told
+    assert "error" not in told
+
+
+def test_a_file_instead_of_a_command_is_understood(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["people.csv"]) == 2
+    assert "did you mean `everlog open people.csv`?" in capsys.readouterr().err
+    assert main(["prog.dl"]) == 2
+    assert "did you mean `everlog run prog.dl`?" in capsys.readouterr().err

@@ -152,7 +152,7 @@ def test_files_of_every_kind_open(folder: Path, capsys: pytest.CaptureFixture[st
     [
         ({}, "cannot open people.csv: there is no such file"),
         ({"people.csv": ""}, "people.csv is empty"),
-        ({"people.csv": "a,b\n1\n"}, "people.csv:2: 1 fields, but 2 columns"),
+        ({"people.csv": "a,b\n1\n"}, "people.csv:2: 1 field, but 2 columns"),
         ({"people.csv": "a,b\n"}, ""),
     ],
 )
@@ -174,3 +174,62 @@ def test_open_still_opens_databases(folder: Path, capsys: pytest.CaptureFixture[
     (folder / "n.csv").write_text("x\n1\n")
     assert main(["open", "n.csv", "-c", ".open n.csv"]) == 1
     assert "a relation `n` is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "declared", "facts"),
+    [
+        ("size,size,size\n1,2,3\n", "t(size:number, size_2:number, size_3:number)", [(1, 2, 3)]),
+        ("a 2,a,a\n1,2,3\n", "t(a_2_1:number, a_2:number, a_3:number)", [(1, 2, 3)]),
+        ("id\n99999999999999999999\n1\n", "t(id:symbol)", [("1",), ("99999999999999999999",)]),
+        ("id\n18446744073709551615\n1\n", "t(id:unsigned)", [(1,), (2**64 - 1,)]),
+        ("id,x\n9007199254740993,1\n,2\n", "t(id:symbol, x:number)", [("", 2), ("9007199254740993", 1)]),
+        ("x\n9007199254740993\n0.5\n", "t(x:symbol)", [("0.5",), ("9007199254740993",)]),
+        ("x\n007\n-5\n", "t(x:symbol)", [("-5",), ("007",)]),
+        ("x\n-9223372036854775809\n", "t(x:symbol)", [("-9223372036854775809",)]),
+    ],
+)
+def test_no_column_and_no_digit_of_a_file_is_lost(
+    folder: Path, content: str, declared: str, facts: list[tuple[Any, ...]]
+) -> None:
+    from everlog.tables.own_files import add_tables
+
+    (folder / "t.csv").write_text(content)
+    db = Database.from_text("")
+    (found,) = add_tables(db, [folder / "t.csv"])
+    assert str(found.relation) == declared
+    assert db.view("t") == facts
+
+
+def test_repeated_rows_are_told_and_count_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "t.csv").write_text("x,y\n1,2\n1,2\n3,4\n")
+    assert main(["open", "t.csv", "-c", ".count t"]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("t(x:number, y:number): 2 facts\n")
+    assert "t: 1 row repeated; a fact counts once" in told.err
+
+
+def test_an_integer_that_no_float_is_is_an_error_beside_nulls() -> None:
+    with pytest.raises(FactError, match="no float is 9007199254740993"):
+        everlog.over(t={"x": [2**53 + 1, None]})
+    with pytest.raises(FactError, match="no float is 9007199254740993"):
+        everlog.over(t={"x": [2**53 + 1, 0.5]})
+    assert everlog.over(t={"x": [2**53, None]}).size("t") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("t.xlsx", "save it as .csv"), ("prog.dl", "`.load prog.dl` loads it"), ("t.json", ".jsonl")],
+)
+def test_files_of_other_kinds_do_not_become_databases(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, told: str
+) -> None:
+    assert main(["open", name, "-c", ".tables"]) == 1
+    assert told in capsys.readouterr().err
+    assert not (folder / name).exists()
+
+
+def test_a_file_that_is_not_utf8_says_what_to_do(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "t.csv").write_bytes(b"a\xff,b\n1,2\n")
+    assert main(["open", "t.csv"]) == 1
+    assert "t.csv: it is not UTF-8, byte 2; save it as UTF-8" in capsys.readouterr().err

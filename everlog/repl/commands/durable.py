@@ -26,6 +26,32 @@ NOW = "now"
 READ_ONLY = "read-only"
 
 
+_PROGRAM = ".dl"
+_OTHERS = (
+    ".xlsx",
+    ".xls",
+    ".ods",
+    ".txt",
+    ".json",
+    ".xml",
+    ".orc",
+    ".gz",
+    ".zip",
+    ".zst",
+)  # never databases of ours
+
+
+def refuse_other_files(words: Words) -> None:
+    """Raise CommandError for a file that is of another kind than `.open` takes."""
+    for word in words[:1]:
+        if word.lower().endswith(_PROGRAM):
+            raise CommandError(
+                f"{word} is a program: `.load {word}` loads it, and `.open FILE.db {word}` keeps it"
+            )
+        if word.lower().endswith(_OTHERS):
+            raise CommandError(f"cannot open {word}: save it as .csv; .tsv, .jsonl, .parquet and .sqlite do, too")
+
+
 @command(
     ".open",
     "[FILE [PROGRAM | read-only] | FILE …]",
@@ -49,6 +75,7 @@ def open_database(session: Session, words: Words) -> None:
     if words and all(is_data(Path(word).expanduser()) for word in words):
         open_tables(session, [Path(word).expanduser() for word in words])
         return
+    refuse_other_files(words)
     if len(words) > 2:
         strange = next(word for word in words if not is_data(Path(word).expanduser()))
         raise CommandError(f"{strange} holds no tables; the others are .csv, .parquet, .sqlite and the like")
