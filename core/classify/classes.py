@@ -1,10 +1,9 @@
 """Which class a query is in, and why: hierarchical inside acyclic, else cyclic.
 
-The class decides what an update can cost before any data is seen: hierarchical queries are
-maintained in constant time, acyclic ones in constant amortized time under inserts, cyclic ones pay
-for their cycle.  Each test gives a reason that can be checked: two
-variables that break the hierarchy, a join tree, or the cycle that is left when ear removal (GYO)
-can take no further atom.
+The class decides what an update can cost, before there is any data: constant time for hierarchical
+queries, constant amortized time under inserts for acyclic ones, more for cyclic ones.  Each test
+gives a reason that can be checked: two variables that break the hierarchy, a join tree, or the
+cycle that is left when ear removal (GYO) finds no further ear.
 
 Ear removal: an atom is an ear if what it shares with the other atoms lies inside one of them.  That
 one becomes its parent.  A query is acyclic exactly if one ear after another can be removed.
@@ -26,7 +25,7 @@ from everlog.core.classify.query import Query, QueryAtom
 
 
 class QueryClass(StrEnum):
-    """From cheap to dear; each class contains the one before it, except that cyclic is the rest."""
+    """From cheap to expensive.  Hierarchical queries are acyclic; all others are cyclic."""
 
     HIERARCHICAL = "hierarchical"
     ACYCLIC = "acyclic"
@@ -60,8 +59,7 @@ def classify(query: Query) -> tuple[QueryClass, str]:
 
 
 def hierarchy_break(query: Query) -> tuple[str, str] | None:
-    """Two variables whose sets of atoms overlap without inclusion; None if the query is
-    hierarchical.
+    """Two variables whose sets of atoms overlap without inclusion; None if hierarchical.
 
     >>> hierarchy_break(Query.of("R(A, B)", "S(B, C)", "T(C, D)"))
     ('B', 'C')
@@ -95,8 +93,7 @@ def is_q_hierarchical(query: Query) -> bool:
 
 
 def atoms_of(query: Query) -> dict[str, int]:
-    """at(X) of each variable X, as a bit set of atom indexes; variables in the order in which they
-    occur.
+    """The atoms of each variable, as a bit set; variables in order of occurrence.
 
     >>> atoms_of(Query.of("R(A, B)", "S(B)"))
     {'A': 1, 'B': 3}
@@ -126,10 +123,9 @@ def _break_in_words(query: Query, one: str, other: str) -> str:
 class Ears:
     """What ear removal leaves: a join tree, or the atoms of a cycle.
 
-    `parents` has, for each atom, the atom that it hangs on; None for the root and for the atoms in
-    `remaining`.  Parts of a query without a common variable are joined by empty separators, so an
-    acyclic query has one root.  `cycle` names variables of the cycle once around, without the first
-    again.
+    `parents` has the parent of each atom; None for the root and for the atoms in `remaining`.
+    Parts of a query without a common variable are linked all the same, so an acyclic query has one
+    root.  `cycle` names the variables around the cycle, each once.
     """
 
     parents: tuple[int | None, ...]
@@ -186,8 +182,9 @@ def is_free_connex(query: Query) -> bool:
 
 
 def loomis_whitney(query: Query) -> int | None:
-    """The degree k ≥ 3 of a Loomis–Whitney query: k variables, one atom for each k - 1 of them, no
-    others.
+    """The degree of a Loomis–Whitney query; None if it is not one.
+
+    Of degree k ≥ 3, it has k variables, one atom for each k - 1 of them, and no others.
 
     >>> loomis_whitney(Query.of("R(A, B)", "S(B, C)", "T(A, C)"))
     3
@@ -224,8 +221,9 @@ def _neighbours(cores: Sequence[Sequence[str]]) -> dict[str, set[str]]:
 
 
 def _chordless_cycle(cores: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Three variables that meet by twos and not all in one atom, or a shortest longer cycle without
-    chords.
+    """A shortest chordless cycle; () if there is none.
+
+    Three variables are a cycle if each two share an atom, and not all three.
     """
     near = _neighbours(cores)
     for a, b, c in combinations(near, 3):
@@ -255,7 +253,7 @@ def _shortest_path(near: Mapping[str, set[str]], start: str, end: str, closed: s
 
 
 def _uncovered_clique(cores: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Variables of which any two meet and no atom has all, and none of which can be left out."""
+    """A least set of variables of which any two share an atom, but not all."""
     edges = [set(core) for core in cores]
 
     def covered(variables: set[str]) -> bool:

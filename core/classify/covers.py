@@ -7,11 +7,11 @@ no edge, a packing (ρ* is at least that).  The two sums are equal, and all of i
 it is returned.
 
 First the hypergraph is made small: an edge inside another is of no use to a cover, and a vertex in
-all the edges of another one is covered with it.  Mostly nothing is left but single vertices, and
+all the edges of another one is covered with it.  Mostly only single vertices are left, and
 the answer is their number.  What is left falls into connected kernels, which are solved once each,
 under a canonical name:  small ones by an exact simplex over integers, large ones by HiGHS, whose
-floats are turned into fractions; if these prove nothing, by the simplex as well.  (To load scipy
-takes longer than to solve a thousand small ones.)
+floats are turned into fractions; if these prove nothing, by the simplex as well.  (Loading
+scipy takes longer than solving a thousand small ones.)
 
 Source: Atserias, Grohe, Marx, FOCS 2008 (the bound); Abo Khamis, Kara, Olteanu, Suciu, PACMMOD
 2(5), 2024, Section 2; Edmonds 1967 (division without remainder in the simplex).
@@ -38,9 +38,7 @@ Solution = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]  # weights of edges
 
 @frozen
 class Cover:
-    """ρ*, and the proof: edge weights that cover every vertex, vertex weights that overload no
-    edge.
-    """
+    """ρ* with its proof: edge weights that cover each vertex, vertex weights that fit each edge."""
 
     number: Fraction
     weights: tuple[Fraction, ...]
@@ -72,7 +70,7 @@ def fractional_cover(edges: Sequence[frozenset[str]], vertices: frozenset[str]) 
 
 
 def cover_number(vertices: Iterable[Signature]) -> Fraction:
-    """ρ* of vertices that are known by the edges they are in; the number only, for searches.
+    """ρ* as a number, of vertices given by their edges: for searches.
 
     >>> cover_number([0b1001, 0b0011, 0b0110, 0b1100])            # the square
     Fraction(2, 1)
@@ -95,8 +93,9 @@ def _cover_number(vertices: frozenset[Signature]) -> Fraction:
 
 
 def proves(edges: Sequence[Edge], n: int, weights: Sequence[Fraction], packing: Sequence[Fraction]) -> bool:
-    """Do the weights cover all n vertices, does the packing overload no edge, and are the sums
-    equal?
+    """Whether weights and packing prove each other optimal.
+
+    The weights must cover all n vertices, the packing overload no edge, and the sums be equal.
     """
     return (
         min([*weights, *packing], default=0) >= 0
@@ -153,8 +152,7 @@ def bits(mask: int) -> Iterator[int]:
 
 
 def kernels(edges: Iterable[Edge]) -> list[list[tuple[int, Edge]]]:
-    """Drop edges inside others and vertices covered with others; then the connected parts, edges
-    numbered.
+    """The connected parts, without edges inside others and vertices covered with others.
 
     >>> kernels([0b0111, 0b0011, 0b1000])            # an edge, one inside it, and one apart
     [[(0, 1)], [(2, 8)]]
@@ -194,9 +192,7 @@ def _connected(edges: Sequence[tuple[int, Edge]]) -> list[list[tuple[int, Edge]]
 
 
 def canonical(kernel: Sequence[tuple[int, Edge]]) -> tuple[tuple[Edge, ...], list[int], list[tuple[int, Edge]]]:
-    """A name for the kernel, which most isomorphic ones share; its vertices and its edges in that
-    order.
-    """
+    """A name that most isomorphic kernels share, with the kernel's vertices and edges in order."""
     near = {v: sorted(e.bit_count() for _, e in kernel if e >> v & 1) for v in bits(_union(kernel))}
     order = sorted(near, key=lambda v: (len(near[v]), near[v], v))
     rank = {v: i for i, v in enumerate(order)}
@@ -223,9 +219,7 @@ def solve(edges: tuple[Edge, ...]) -> Solution:
 
 
 def highs(edges: Sequence[Edge], n: int) -> Solution:
-    """A solution in floats, as the nearest simple fractions: likely right, to be proved.  Without
-    scipy, none.
-    """
+    """A solution in floats, as simple fractions, still to be proved; None without scipy."""
     try:
         from scipy.optimize import linprog  # type: ignore[import-untyped]  # scipy has no types
     except ImportError:

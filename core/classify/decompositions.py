@@ -1,12 +1,12 @@
 """Tree decompositions: a cyclic query seen as an acyclic one over bags of variables.
 
 An engine joins inside a bag first, then passes messages along the tree.  What a bag costs is ρ* of
-the query restricted to it.  Every decomposition worth having comes from an order in which the
-variables are eliminated: the bag of a variable is the variable and all that it meets when it goes,
-and these meet each other from then on.
+the query restricted to it.  Every useful decomposition comes from an order in which the
+variables are eliminated: the bag of a variable is the variable with its neighbours at that time,
+and these are neighbours of each other from then on.
 
 The tree is a forest: parts of a query without a common variable have a root each.  A query without
-variables has one empty bag.  No width is below 1, for what is read must be read.
+variables has one empty bag.  No width is below 1, for the input must be read.
 
 Source: Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024, Definitions 2.1 to 2.3.
 """
@@ -25,8 +25,7 @@ from everlog.core.classify.query import Query, QueryAtom
 
 @frozen
 class Decomposition:
-    """The bags of a forest, each after its parent (None: a root), and the largest ρ* of a bag, or
-    1.
+    """The bags of a forest, each after its parent (None: a root), and its width.
 
     Invariants, verified by `check`:
       I1  every atom lies inside a bag, and every bag consists of variables of the query;
@@ -39,7 +38,7 @@ class Decomposition:
     width: Fraction
 
     def check(self, query: Query) -> None:
-        """Assert Definition 2.1 for this query, and what else the class promises."""
+        """Assert all invariants for this query."""
         assert all(any(bag.issuperset(a.variables) for bag in self.bags) for a in query.atoms), "I1"
         assert frozenset().union(*self.bags) == frozenset(query.variables), "I1"
         for variable in query.variables:
@@ -115,7 +114,7 @@ def join_tree(query: Query) -> Decomposition | None:
 def _forest(
     query: Query, bags: list[frozenset[str]], parents: list[int | None], top: frozenset[str]
 ) -> Decomposition:
-    """Cut links without a common variable, merge neighbours of which one contains the other, sort.
+    """Cut links without a common variable, merge bags inside a neighbour, and sort.
 
     A bag inside `top` is merged only with another one inside it.
     """

@@ -1,4 +1,4 @@
-"""The multivariate extension of a query, whose width is what updates with deletes cost.
+"""The multivariate extension of a query: its width is the cost of updates with deletes.
 
 Under deletes every fact has a lifespan, and the joined facts must have been alive together.  The
 multivariate extension Q̂ says so with equalities: for each order σ of the k atoms, the atom in
@@ -6,7 +6,7 @@ place i also has the variables Z1, …, Zi.  The width w(Q̂) is the largest w(Q
 and an update costs about |D| to the power w(Q̂) - 1.
 
 Few of the orders need a search.  Q̂σ is known, up to names and twins, by the set of the
-*signatures* of its variables: in which places are the atoms of the variable?  Orders with the same
+*signatures* of its variables: the places of the variable's atoms.  Orders with the same
 set have the same width.  So do orders that differ in the last two places, since Zk, in one atom
 only, adds nothing.  And Q is made small before: a variable in one atom only is an ear in every Q̂σ,
 one that all atoms have belongs to every bag, and of two atoms over the same variables (or an atom
@@ -111,8 +111,9 @@ def multivariate_width(query: Query) -> MultivariateWidth:
 
 
 def reduced(query: Query) -> tuple[dict[int, frozenset[str]], tuple[int, ...]]:
-    """The atoms and variables that w(Q̂) depends on, and the dropped atoms, which go first in a
-    worst order.
+    """The part of the query that w(Q̂) depends on, and the dropped atoms.
+
+    In a worst order the dropped atoms come first.
 
     >>> small, dropped = reduced(Query.of("R(A, B)", "S(B, C)", "T(C, D)", "U(C)"))
     >>> {atom: sorted(variables) for atom, variables in small.items()}, dropped
@@ -135,9 +136,7 @@ def reduced(query: Query) -> tuple[dict[int, frozenset[str]], tuple[int, ...]]:
 def essential_orders(
     atoms: dict[int, frozenset[str]],
 ) -> Iterator[tuple[tuple[Signature, ...], tuple[int, ...]]]:
-    """One order σ for each set of signatures that σ can give to the variables of Q̂σ, with that
-    set.
-    """
+    """One order σ for each possible set of signatures of Q̂σ, with that set."""
     query = Query(tuple(QueryAtom("", tuple(sorted(schema))) for schema in atoms.values()), frozenset())
     columns = [list(bits(at)) for at in sorted(set(atoms_of(query).values()))]
     names, k = list(atoms), len(atoms)

@@ -19,9 +19,7 @@ from everlog.core.program import Atom, Comparison, Rule, Variable, variables_of,
 
 @frozen
 class QueryAtom:
-    """One atom: the relation, for messages, and its distinct variables in the order of their
-    columns.
-    """
+    """One atom: its relation, and its distinct variables in the order of their columns."""
 
     relation: str
     variables: tuple[str, ...]
@@ -32,7 +30,7 @@ class QueryAtom:
 
 @frozen
 class Query:
-    """A conjunction of atoms, and which of its variables are free: shown by the head of the rule.
+    """A conjunction of atoms, and its free variables: those that the rule's head shows.
 
     >>> print(Query.of("R(A, B)", "S(B, C)", free="AC"))
     Q(A, C) = R(A, B), S(B, C)
@@ -43,7 +41,7 @@ class Query:
 
     @staticmethod
     def of(*atoms: str, free: Iterable[str] | None = None) -> Query:
-        """From text, for tests and examples; without `free` the query is full."""
+        """A query from text, for tests and examples; without `free` it is full."""
         read = []
         for text in atoms:
             relation, _, rest = text.rstrip(" )").partition("(")

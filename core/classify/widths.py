@@ -1,16 +1,16 @@
 """Fractional hypertree width, exact: the best order in which to eliminate the variables.
 
 The width of a query is that of its best tree decomposition, and the best one comes from an
-elimination order.  What has been eliminated, as a set, decides what the rest looks like, so the
-orders of n variables are paths through 2ⁿ sets, and the best path is the one whose dearest bag is
-cheapest: Dijkstra's search with max for plus.  Four facts keep it short.
+elimination order.  The set of eliminated variables decides what the rest looks like, so the
+orders of n variables are paths through 2ⁿ sets.  The best path is the one whose most expensive bag
+is cheapest: Dijkstra's search with `max` instead of `+`.  Four facts keep it short.
 
 - Variables in the same atoms (twins) are in the same bags at no cost: one of them is searched for
   all.
 - If the neighbours of a variable all meet each other, then they and it are in one bag of every
   decomposition, so it may go first, and nothing else need be tried (ear removal is the case of one
   atom).
-- If all that is left together costs no more than what was paid already, the search is over.
+- If one bag with all variables that are left costs no more than the bags so far, the search ends.
 - Parts without a common variable are searched one by one.
 
 For the free-connex width all bound variables go before the free ones; the same facts hold for those
@@ -92,9 +92,7 @@ def _width(query: Query) -> Width:
 
 @frozen
 class Order:
-    """An elimination order, what its dearest bag costs, and whether none is cheaper (than the
-    floor).
-    """
+    """An elimination order, the cost of its most expensive bag, and whether that is the least."""
 
     cost: Fraction
     order: tuple[int, ...]
@@ -106,9 +104,7 @@ Graph = tuple[int, ...]  # the neighbours of each vertex, eliminated ones includ
 
 @define
 class Search:
-    """Elimination orders of a hypergraph on bit sets, where the vertices in `first` go before all
-    others.
-    """
+    """A search for elimination orders in which the vertices in `first` precede all others."""
 
     edges: tuple[Edge, ...]
     first: int = 0
@@ -142,7 +138,7 @@ class Search:
             left &= ~part
 
     def graph(self) -> Graph:
-        """Who meets whom in an edge."""
+        """The neighbours of each vertex: those that share an edge with it."""
         near = [0] * len(self._at)
         for edge in self.edges:
             for v in bits(edge):
@@ -200,9 +196,9 @@ class Search:
         return rest, graph, tuple(taken), cost
 
     def _greedy(self, rest: int, graph: Graph, taken: tuple[int, ...], cost: Fraction, least: Fraction) -> Order:
-        """Next goes the vertex with the cheapest bag, then the smallest; no order at all costs
-        below `least`.
-        """
+        """Eliminate the vertex with the cheapest bag, then the smallest.
+
+        No order of these vertices costs less than `least`."""
         while rest:
             bags = {v: graph[v] & rest | 1 << v for v in bits(rest & self.first or rest)}
             v = min(bags, key=lambda v: (self.cost(bags[v]), bags[v].bit_count()))
@@ -217,6 +213,6 @@ class Search:
 
 
 def filled(graph: Graph, v: int, rest: int) -> Graph:
-    """The graph without v, whose neighbours meet each other from now on."""
+    """The graph without v, whose neighbours become neighbours of each other."""
     around = graph[v] & rest
     return tuple(near | around & ~(1 << u) if around >> u & 1 else near for u, near in enumerate(graph))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from everlog.core.storage.shape import Columns
 
@@ -12,21 +12,24 @@ def same(one: str, other: str) -> str:
     return f"{one} is {other} or {one} == {other}"
 
 
-def tuple_text(parts: Sequence[str]) -> str:
-    """
+def tuple_text(parts: Iterable[str]) -> str:
+    """Several expressions as a tuple.
+
     >>> tuple_text("ab"), tuple_text("a"), tuple_text("")
     ('(a, b)', '(a,)', '()')
     """
-    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    listed = list(parts)
+    return f"({', '.join(listed)}{',' if len(listed) == 1 else ''})"
 
 
-def key_text(parts: Sequence[str]) -> str:
+def key_text(parts: Iterable[str]) -> str:
     """Several expressions as one key: one is bare.
 
-    >>> key_text("ab"), key_text("a")
-    ('(a, b)', 'a')
+    >>> key_text("ab"), key_text("a"), key_text("")
+    ('(a, b)', 'a', '()')
     """
-    return parts[0] if len(parts) == 1 else tuple_text(parts)
+    listed = list(parts)
+    return listed[0] if len(listed) == 1 else tuple_text(listed)
 
 
 def packed(values: Sequence[str], columns: Columns) -> str:

@@ -1,9 +1,9 @@
-"""Bags instead of sets: rows that are there several times, and answers with their multiplicity.
+"""Views over bags: rows and answers have multiplicities.
 
-A view of a join holds each row once.  Here stands beside it how often each row is there; the view
-itself hears only of rows that come for the first time or go for the last.  An answer is there as
-often as its rows can be chosen: the product of their numbers, one look-up for each atom.  So every
-view becomes one of bags, with the same cost of updates and the same delay.
+A view of a join holds each row once.  A `BagView` counts beside it how often each row was inserted,
+and tells the view only when a row comes for the first time or goes for the last.  The multiplicity
+of an answer is the product of those of its rows, one lookup for each atom.  So every view works
+over bags, with the same cost of updates and the same delay.
 
 Source: Section 8 of Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024.
 """
@@ -36,11 +36,11 @@ class BagView:
         self._rows = [row_picker(query.variables, atom.variables) for atom in query.atoms]
 
     def change(self, atom: int, row: Row, times: int) -> Iterator[Weighted]:
-        """Put a row in so many times, or take it out; the answers that change, and by how much."""
+        """Insert or delete a row, so many times; yields the changes of answers."""
         before = self.numbers[atom].get(row, 0)
         now = before + times
         if now < 0:
-            raise ValueError(f"{row} is there {before} times, and cannot go {-times} times")
+            raise ValueError(f"{row} is there {before} times, and cannot be deleted {-times} times")
         if not before and now:
             self.view.insert(atom, row)
         told = [(answer, times * self._number(answer, atom)) for answer, _ in self._having(atom, row, times)]
@@ -59,7 +59,7 @@ class BagView:
         return ((answer, self._number(answer)) for answer, _ in self.view.answers())
 
     def _number(self, answer: Row, but: int | None = None) -> int:
-        """How often the rows of an answer can be chosen, apart from those of one atom."""
+        """The product of the multiplicities of an answer's rows, without that of one atom."""
         return prod(
             numbers[pick(answer)]
             for atom, (numbers, pick) in enumerate(zip(self.numbers, self._rows, strict=True))

@@ -1,18 +1,18 @@
-"""Bags of a tree decomposition, calibrated both ways by semijoins that are counted.
+"""Bags of a tree decomposition, kept consistent by counted semijoins in both directions.
 
-Each bag holds the join of what the atoms say about its variables; a row that comes to an atom adds
-the rows of a worst-case optimal join in which it is fixed.  Between neighbouring bags run two
-messages, one each way:  the values of their common variables for which a bag has a row that is
-supported from all its *other* neighbours.  A row is *alive* when all neighbours support it: then it
-is part of an answer, and only alive rows are walked.  So answers come with constant delay from any
-bag, also those that contain a given row.
+Each bag holds the join of the atoms, projected to its variables.  A row that is inserted into an
+atom adds the rows of a worst-case optimal join in which it is fixed.  Each bag sends its neighbour
+the values of their common variables for which it has a row that all its *other* neighbours support.
+A row is *alive* when all neighbours support it: then it is part of an answer, and enumeration
+visits only alive rows.  So answers come with constant delay from any bag, also those that contain
+a given row.
 
-Inserts only ever add rows and support, and each row of a bag changes at most once for each
-neighbour: the total work is that of computing the bags once, O(N^w).  On a join tree, where each
+Inserts only add rows and support, and the support of a row changes at most once for each neighbour:
+the total work is that of computing the bags once, O(N^w).  On a join tree, where each
 bag is an atom, it is linear.
 
-Support is counted, so rows may also go (this is CROWN on a join tree); then a stream that switches
-much support on and off pays for it each time, and the bound above is gone.
+Support is counted, so rows can be deleted, too (on a join tree this is CROWN).  Then a stream that
+switches much support on and off pays for it each time, and the bound above does not hold.
 
 Source: Theorem 4.1, Examples 5.3 to 5.5 of Abo Khamis et al. 2024; Wang, Hu, Dai, Yi, SIGMOD 2023
 (CROWN).
@@ -29,7 +29,8 @@ from attrs import define, field
 from everlog.core.classify.covers import fractional_cover
 from everlog.core.classify.decompositions import Decomposition
 from everlog.core.classify.query import Query
-from everlog.core.joins.code import MOST_LOOPS, Code, local, row_text
+from everlog.core.ir.python_text import tuple_text
+from everlog.core.joins.code import MOST_LOOPS, Code, local
 from everlog.core.joins.generic_join import write_join
 from everlog.core.joins.tries import Input, picker, row_picker
 from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
@@ -40,9 +41,7 @@ Key = Any
 
 @define(eq=False)
 class Side:
-    """What a bag knows of one neighbour: `support` counts the neighbour's rows behind each
-    separator value.
-    """
+    """One neighbour of a bag; `support` counts its rows for each value of the common variables."""
 
     bag: Bag
     bit: int
@@ -55,9 +54,7 @@ class Side:
 
 @define(eq=False)
 class Bag:
-    """Rows over some variables; `rows` maps each to the bits of the neighbours that do not support
-    it.
-    """
+    """Rows over some variables, each with the bits of the neighbours that do not support it."""
 
     number: int
     schema: tuple[str, ...]
@@ -70,7 +67,7 @@ class Bag:
 
 @define(eq=False)
 class Feed:
-    """One atom's part in one bag: the projection of its rows on the bag's variables."""
+    """The rows of one atom in one bag, projected to the bag's variables."""
 
     bag: Bag
     source: Input
@@ -81,15 +78,15 @@ class Feed:
 class Calibrated(CountedView):
     """Invariants:
     I1  the rows of a bag are the join of its inputs;
-    I2  the support of a separator value is the number of rows of the neighbour that all its other
-        neighbours support;
+    I2  the support of a value of the common variables is the number of rows of the neighbour that
+        all its other neighbours support;
     I3  a row's bits are the neighbours without support for it; alive rows are those with no bit.
     """
 
     def __init__(self, asked: Asked, decomposition: Decomposition) -> None:
         super().__init__()
         if len(asked.query.variables) >= MOST_LOOPS:
-            raise CannotServe(f"it has {MOST_LOOPS} variables or more, each of which would be a loop")
+            raise CannotServe(f"it has {MOST_LOOPS} variables or more, and each would be a nested loop")
         self.asked, self.decomposition = asked, decomposition
         query = asked.query
         self.held: list[set[Row]] = [set() for _ in query.atoms]
@@ -111,7 +108,7 @@ class Calibrated(CountedView):
     # ── making ───────────────────────────────────────────────────────────────────────────────
 
     def _link(self, decomposition: Decomposition) -> None:
-        """Both sides of every edge; further roots hang on the first one, with nothing in common."""
+        """Make both sides of every edge; further roots become children of the first one."""
         for child, parent in enumerate(decomposition.parents):
             if parent is None:
                 if child == 0:
@@ -125,9 +122,7 @@ class Calibrated(CountedView):
             one.sides[child], other.sides[parent] = here, there
 
     def _feed(self, query: Query, bag: Bag) -> None:
-        """The inputs of a bag: atoms inside it, and projections of others where its cover needs
-        them.
-        """
+        """The inputs of a bag: atoms inside it, and projections of others that its cover needs."""
         inside = [i for i, atom in enumerate(query.atoms) if set(atom.variables) <= set(bag.schema)]
         scopes = [frozenset(atom.variables) & frozenset(bag.schema) for atom in query.atoms]
         used = [i for i in inside if self.home[i] == bag.number or scopes[i]]
@@ -149,7 +144,7 @@ class Calibrated(CountedView):
                 ranges = [b for b in self.asked.ranges if b.variable in bag.schema]
                 ranges = [b for b in ranges if b.constant or b.other in bag.schema]
                 write_join(code, others, set(source.schema), ranges, self.asked.counting)
-                code.line(f"yield {row_text(map(local, bag.schema))}")
+                code.line(f"yield {tuple_text(map(local, bag.schema))}")
         for number in range(len(self.held)):
             bag = self.bags[self.home[number]]
             code.define(f"delta{number}", "row")
@@ -165,7 +160,7 @@ class Calibrated(CountedView):
         self._all = scope["answers"]
 
     def _write_walk(self, code: Code, start: Bag, rows: str) -> None:
-        """Loops over alive rows from bag to bag; each has a partner in the next one."""
+        """Write loops over alive rows, from bag to bag; each row matches one of the next bag."""
         places: dict[str, str] = {}
         waiting: list[tuple[Bag, Bag | None, str]] = [(start, None, rows)]
         while waiting:
@@ -179,7 +174,7 @@ class Calibrated(CountedView):
                 if side.bag is not before:
                     key = f"{code.name('key', side.key)}(r{bag.number})"
                     waiting.append((side.bag, bag, f"{code.name('alive', side.back.alive)}[{key}]"))
-        code.line(f"yield {row_text(places[v] for v in self.asked.kept)}")
+        code.line(f"yield {tuple_text(places[v] for v in self.asked.kept)}")
 
     # ── updates ──────────────────────────────────────────────────────────────────────────────
 
@@ -238,7 +233,7 @@ class Calibrated(CountedView):
                 self._withdraw(side, side.key(row))
 
     def _send(self, side: Side, key: Key) -> None:
-        """One more row stands behind this value: tell the neighbour on this side."""
+        """Add 1 to the support of this value at the neighbour."""
         back, bag = side.back, side.bag
         number = back.support.get(key, 0)
         back.support[key] = number + 1
@@ -254,7 +249,7 @@ class Calibrated(CountedView):
                     self._send(other, other.key(row))
 
     def _withdraw(self, side: Side, key: Key) -> None:
-        """One row less stands behind this value."""
+        """Take 1 from the support of this value at the neighbour."""
         back, bag = side.back, side.bag
         number = back.support[key] - 1
         if number:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 MOST_LOOPS = 18  # Python's own limit on nested blocks is 20
 
 
 class Code:
-    """The text of functions in the making.  `leave` skips what cannot match, whatever loops are
-    open.
+    """Functions under construction; `test` skips what cannot match, whatever loops are open.
 
     >>> code = Code()
     >>> code.define("evens", "numbers")
@@ -59,25 +57,6 @@ class Code:
         source = "\n".join(self.lines)
         exec(compile(source, "<view of a join>", "exec"), self.scope)  # our own text, made here
         return self.scope
-
-
-def key_text(names: Iterable[str]) -> str:
-    """A key of several values is a tuple, of one value that value.
-
-    >>> key_text("ab"), key_text("a"), key_text("")
-    ('(a, b)', 'a', '()')
-    """
-    listed = list(names)
-    return listed[0] if len(listed) == 1 else f"({', '.join(listed)})"
-
-
-def row_text(names: Iterable[str]) -> str:
-    """
-    >>> row_text("ab"), row_text("a"), row_text("")
-    ('(a, b,)', '(a,)', '()')
-    """
-    listed = list(names)
-    return f"({', '.join(listed)},)" if listed else "()"
 
 
 def local(variable: str) -> str:

@@ -1,8 +1,7 @@
-"""First-order delta: indexes on the atoms, and for each of them the rest of the query when one row
-is fixed.
+"""First-order delta: for each atom, the rest of the query with one of its rows fixed.
 
-Nothing else is kept.  An update of R(a, b) in R(a, b), S(b, c), T(a, c) evaluates S(b, ·) ∩ T(a,
-·), so it costs up to the size of the database, however little it changes.
+It keeps indexes on the atoms, and nothing else.  An update of R(a, b) in R(a, b), S(b, c), T(a, c)
+evaluates S(b, ·) ∩ T(a, ·), so it costs up to the size of the database, however little it changes.
 
 Source: Chirkova, Yang, "Materialized Views", 2012; `Delta` in Appendix A of Abo Khamis et al. 2024.
 """
@@ -13,7 +12,8 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import repeat
 from typing import Any
 
-from everlog.core.joins.code import Code, local, row_text
+from everlog.core.ir.python_text import tuple_text
+from everlog.core.joins.code import Code, local
 from everlog.core.joins.generic_join import write_join
 from everlog.core.joins.tries import Input
 from everlog.core.joins.view import Asked, CountedView, Weighted
@@ -42,7 +42,7 @@ class FirstOrder(CountedView):
             if asked.counting:
                 code.line("_count[0] += 1")
             write_join(code, others, bound, asked.ranges, asked.counting)
-            code.line(f"yield {row_text(map(local, asked.kept))}")
+            code.line(f"yield {tuple_text(map(local, asked.kept))}")
         scope: dict[str, Any] = code.compiled()
         *self._deltas, self._all = [scope[f"delta{n}"] for n in range(len(self.inputs) + 1)]
 

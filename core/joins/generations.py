@@ -1,28 +1,27 @@
-"""Age generations: MVIVM without bit strings.
+"""Generations of rows by age: MVIVM without bit strings.
 
-On the way from the root of the segment tree to *now*, the node of level ℓ holds exactly the live
-tuples that came during its earlier siblings.  That is a partition of the live tuples by age.
-Generation 0 has those of the last few updates; every Bˡ updates the generations below ℓ are folded
-into generation ℓ.  Between two such ticks generation ℓ only loses tuples: that time is its *phase*.
+On the path from the root of the paper's segment tree to *now*, the node of level ℓ holds the live
+rows that were inserted during its earlier siblings.  So the levels partition the live rows by age.
+Generation 0 has those of the last few updates; every Bˡ updates the generations below ℓ are merged
+into generation ℓ.  Between two such ticks generation ℓ only loses rows: that time is its *phase*.
 
-An update of one atom asks for the rest of the query with its row given.  Split each other atom by
-generation:  for each combination, ordered from old to young, the residual tree
-(core.joins.residuals) says what to search.  What a bag finds for given values is remembered for the
-phase of the youngest generation it looked at.  A toggled row so finds its residual as it was; only
-what came since is searched anew.
+An update of one atom asks for the rest of the query with its row given.  Each other atom is split
+by generation: for each combination, ordered from old to young, the residual tree
+(core.joins.residuals) says what to search.  What a bag finds for given values is cached for the
+phase of the youngest generation that it read.  A row that is deleted and inserted again finds the
+cache as it was; only what came since is searched anew.
 
-Deletes truncate: a remembered row whose tuple goes, or one of whose children has nothing left, is
-dropped, which the search that found it has paid for.  Within a phase nothing can make it good
-again: a tuple that comes back is young.  So whatever is remembered leads to answers, and these are
-enumerated with constant delay.
+Deletes only shrink the cache: a cached row is dropped when one of its rows is deleted, or when one
+of its children has nothing left.  The search that found it has paid for that.  Within a phase it
+cannot hold again, for a row that comes back is young.  So every cached row leads to answers, and
+these are enumerated with constant delay.
 
 Ties: two atoms of one generation are ordered by their number, so each answer belongs to one order.
 
-Resets: after half as many updates as there are tuples, all are put into the oldest generation and
-the clock begins anew.  A loaded database begins there.
+Resets: after half as many updates as there are rows, all rows move into the oldest generation and
+the clock starts again.  A loaded database begins there.
 
-Source: Theorem 4.4 and Appendix C of Abo Khamis et al. 2024; ../shared/notes/mvivm.md for the
-generations.
+Source: Theorem 4.4 and Appendix C of Abo Khamis et al. 2024.
 """
 
 from __future__ import annotations
@@ -50,12 +49,11 @@ Plan: TypeAlias = tuple[Residual, tuple[int, ...], Any, int, Any]
 class Found:
     """What a bag finds in one combination of generations: rows for each of the given values.
 
-    Invariant: the rows that are remembered are exactly those that hold now and can be completed
-    below.
+    Invariant: the cached rows are exactly those that hold now and can be completed below.
 
-    When a tuple goes, `uses` leads to the rows that have it, and `parents` from values for which
-    nothing is left to the rows above that counted on them.  Each row is dropped once: the search
-    that found it has paid for that.
+    When a row of an atom is deleted, `uses` has the cached rows that contain it; `parents` has, for
+    values with nothing left, the rows above that need them.  Each cached row is dropped once: the
+    search that found it has paid for that.
     """
 
     bag: ResidualBag
@@ -96,7 +94,7 @@ class Found:
         return out
 
     def lose(self, home: int, own: Row) -> None:
-        """A tuple of an atom at home here has gone."""
+        """Drop the cached rows that contain a deleted row of an atom at home here."""
         for given, row in self.uses[home].pop(own, ()):
             self._drop(given, row)
 
@@ -116,7 +114,7 @@ class Found:
 
 @define(eq=False)
 class Rooted:
-    """Rows of the youngest atom of a combination that have answers, by the values at the root."""
+    """Rows of the youngest atom that have answers, by the values at the root."""
 
     tree: Residual
     root: Found
@@ -133,7 +131,7 @@ class Rooted:
 
 
 def levels_of(tuples: int, changed: int, fan_out: int = FAN_OUT) -> int:
-    """About how many generations an atom has rows in, of which some have changed of late.
+    """About how many generations an atom with some recent changes has rows in.
 
     >>> levels_of(1_000_000, 0), levels_of(1_000_000, 1000), levels_of(100, 100_000)
     (1, 5, 4)
@@ -146,7 +144,7 @@ def levels_of(tuples: int, changed: int, fan_out: int = FAN_OUT) -> int:
 
 
 class Generations(CountedView):
-    """Invariants:  I1  the generations of an atom are disjoint, and together are its live tuples;
+    """Invariants:  I1  the generations of an atom are disjoint, and together are its live rows;
     I2  generation ℓ holds nothing older than the tick before the last one of level ℓ + 1, but for
     the oldest one; I3  what is remembered are the rows that hold now in their generations and can
     be completed.
@@ -155,7 +153,7 @@ class Generations(CountedView):
     def __init__(self, asked: Asked, fan_out: int = FAN_OUT, shortest: int = SHORTEST) -> None:
         super().__init__()
         if len(asked.query.variables) >= MOST_LOOPS:
-            raise CannotServe(f"it has {MOST_LOOPS} variables or more, each of which would be a loop")
+            raise CannotServe(f"it has {MOST_LOOPS} variables or more, and each would be a nested loop")
         self.asked, self.fan_out, self.shortest = asked, fan_out, shortest
         self.resets = 0
         self._residuals: dict[tuple[int, ...], Residual] = {}
@@ -163,7 +161,7 @@ class Generations(CountedView):
         self._begin([[] for _ in asked.query.atoms])
 
     def _begin(self, alive: list[Iterable[Row]]) -> None:
-        """A clock at zero, with these tuples in the oldest generation."""
+        """Set the clock to zero, with these rows in the oldest generation."""
         schemas = [atom.variables for atom in self.asked.query.atoms]
         oldest = [Input(schema) for schema in schemas]
         for source, rows in zip(oldest, alive, strict=True):
@@ -189,7 +187,7 @@ class Generations(CountedView):
     # ── the clock ────────────────────────────────────────────────────────────────────────────
 
     def _tick(self) -> int:
-        """One update more; the oldest generation whose phase it ends."""
+        """Count an update; returns the oldest generation whose phase it ends."""
         self.now += 1
         self.left -= 1
         if self.left < 0:
@@ -221,9 +219,7 @@ class Generations(CountedView):
             child.parents.pop(found, None)
 
     def _fold(self, sources: list[Input], level: int) -> None:
-        """All younger generations go into this one; it is new, for what was remembered of it is
-        not.
-        """
+        """Merge all younger generations into this one, and forget what was cached for them."""
         younger = [row for source in sources[:level] for row in source.rows]
         if younger:
             self._count[0] += len(younger)
@@ -262,7 +258,7 @@ class Generations(CountedView):
         return False
 
     def load(self, rows: Mapping[int, Iterable[Row]]) -> None:
-        """Into the oldest generation.  Cost: that of the indexes that updates ask for."""
+        """Load rows into the oldest generation.  Cost: that of the indexes that updates ask for."""
         self._begin([{*self.rows(atom), *rows.get(atom, ())} for atom in range(len(self.generations))])
 
     def rows(self, atom: int) -> Collection[Row]:
@@ -291,7 +287,7 @@ class Generations(CountedView):
         return ((answer, 1) for tree, root, given in useful for answer in self._walk(tree, root, row, given))
 
     def _planned(self, atom: int, levels: tuple[int, ...]) -> Plan:
-        """How an update of an atom looks at one combination of generations of the others."""
+        """The search of an update for one combination of generations of the other atoms."""
         others = [n for n in range(len(self.generations)) if n != atom]
         aged = sorted(zip(levels, others, strict=True), key=lambda pair: (-pair[0], pair[1]))
         order = (*(n for _, n in aged), atom)
@@ -305,7 +301,7 @@ class Generations(CountedView):
         return tree, tuple(level for level, _ in aged), (id(tree.root), mine), youngest, given_of
 
     def _found(self, tree: Residual, bag: ResidualBag, levels: tuple[int, ...]) -> Found:
-        """What is remembered of a bag for the generations of the atoms it depends on."""
+        """The cache of a bag for the generations of the atoms that it depends on."""
         mine = levels[: bag.depth]
         youngest = mine[-1] if mine else -1  # -1 is the oldest: it depends on nothing
         key = (id(bag), mine)
@@ -343,10 +339,10 @@ class Generations(CountedView):
         return below([(root, given)])
 
     def _settle(self, ended: int) -> None:
-        """Find the rows that have answers, for the combinations of generations that are new.
+        """Find the rows that have answers, for new combinations of generations.
 
-        Rows of the youngest atom of a combination are looked at once in the phase of its
-        generation, which updates have paid for.  So answers begin at once.
+        Each row of the youngest atom of a combination is looked at once in the phase of its
+        generation, which updates have paid for.  So the first answer comes at once.
         """
         filled = [[level for level, source in enumerate(sources) if source.rows] for sources in self.generations]
         for levels in product(*filled):

@@ -1,10 +1,9 @@
-"""What is left of a join when some variables are fixed, as nested loops: worst-case optimal,
-written as Python.
+"""A worst-case optimal join of what is left when some variables are fixed, as Python.
 
-Variables are bound one after the other.  For each, every input that has it offers the values that
-go with what is bound so far, and the smallest offer is walked while the others are looked up (`&`
-on the keys of dicts, in C).  No pair of inputs is ever joined by itself, so the work stays within
-the AGM bound.
+Variables are bound one after the other.  For each variable, every input that has it offers the
+values that fit what is bound so far.  A loop runs through the smallest offer and looks the values
+up in the others (`&` on the keys of dicts, in C).  No two inputs are joined by themselves, so the
+work stays within the AGM bound.
 
 Source: Ngo, Ré, Rudra, "Skew strikes back", SIGMOD Record 42(4), 2013; Lemma 5.1 of Abo Khamis et
 al. 2024.
@@ -14,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from everlog.core.joins.code import Code, key_text, local, row_text
+from everlog.core.ir.python_text import key_text, tuple_text
+from everlog.core.joins.code import Code, local
 from everlog.core.joins.leapfrog import Bound, leapfrog
 from everlog.core.joins.tries import Input
 
 
 def binding_order(schemas: Sequence[Sequence[str]], bound: Collection[str], wanted: Iterable[str]) -> list[str]:
-    """The wanted variables, those first that most schemas with bound variables share.
+    """The wanted variables; first those that most inputs share with bound variables.
 
     >>> binding_order(["bc", "cd"], {"b"}, "dc")
     ['c', 'd']
@@ -42,9 +42,7 @@ def _ties(variable: str, schemas: Sequence[Sequence[str]], known: set[str]) -> t
 
 
 def write_offers(code: Code, variable: str, offers: Sequence[str], counting: bool) -> list[str]:
-    """The values that each input offers for a variable, under names; without any, nothing can
-    match.
-    """
+    """Name the values that each input offers for a variable; skip where one offers none."""
     names = [f"{local(variable)}_{number}" for number in range(len(offers))]
     for name, offer in zip(names, offers, strict=True):
         code.line(f"{name} = {offer}")
@@ -55,9 +53,7 @@ def write_offers(code: Code, variable: str, offers: Sequence[str], counting: boo
 
 
 def loop_over_common(code: Code, variable: str, names: Sequence[str]) -> None:
-    """A loop over the values that all offers have: the smallest is walked, the others are looked
-    up, in C.
-    """
+    """Begin a loop over the values that all offers have."""
     if len(names) == 1:
         code.loop(local(variable), names[0])
     elif len(names) == 2:
@@ -70,18 +66,17 @@ def loop_over_common(code: Code, variable: str, names: Sequence[str]) -> None:
 def write_join(
     code: Code, inputs: Sequence[Input], bound: set[str], ranges: Sequence[Bound] = (), counting: bool = False
 ) -> None:
-    """Loops over all ways to extend the bound variables to rows of every input; `bound` grows to
-    all of them.
+    """Begin loops over all ways to extend the bound variables to rows of every input.
 
-    Inputs all of whose variables are bound are looked up first.
+    `bound` grows by the variables of the loops.  Inputs without a free variable are tested first.
     """
     for source in inputs:
         if bound.issuperset(source.schema):
             if counting:
                 code.line("_count[0] += 1")
-            code.test(f"{row_text(map(local, source.schema))} in {code.name('rows', source.rows)}")
+            code.test(f"{tuple_text(map(local, source.schema))} in {code.name('rows', source.rows)}")
     bounds = [b for given in ranges for b in ([given] if given.constant else [given, given.turned()])]
-    for b in ranges:  # between what is bound from the start: a row is in bounds however it was reached
+    for b in ranges:  # of variables that are bound from the start, too: each row is tested, however it was found
         if b.variable in bound and (b.constant or b.other in bound):
             code.test(f"{local(b.variable)} {b.op} {_limit(code, b)}")
     left = dict.fromkeys(v for source in inputs for v in source.schema if v not in bound)
@@ -108,7 +103,7 @@ def _limit(code: Code, bound: Bound) -> str:
 
 
 def common_keys(*offers: dict[object, int]) -> set[object]:
-    """The keys that all have.  Cost: that of the smallest.
+    """The keys that all offers have.  Cost: that of the smallest.
 
     >>> sorted(common_keys({1: 1, 2: 1, 3: 1}, {2: 1, 3: 1}, {3: 1, 2: 1, 5: 1}))
     [2, 3]

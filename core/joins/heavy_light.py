@@ -1,14 +1,13 @@
 """Heavy and light values (IVM^ε): a view tree for each class of values by their degree.
 
-A value is *heavy* when it has many rows in some atom: few values can be.  A light one has few rows,
-which may be walked.  So each variable that is split has bands of degrees, an answer belongs to one
-class of bands, and each class has the variable order that is quick for it (`splits` finds both).  A
-row is in the trees of all classes that its own values allow.
+A value is *heavy* when it has many rows in some atom: there are few such values.  A light value has
+few rows.  Each variable that is split has bands of degrees, an answer belongs to one class of
+bands, and each class has a variable order that is quick for it (`splits` finds both).  A row is in
+the trees of all classes that its own values allow.
 
-Thresholds are powers of D, the size of the database.  They have slack: a value turns at 3/2 of a
-threshold upwards and at 1/2 of it downwards, so that the updates which led there have paid for
-moving its rows, of which there are then about as many in every atom at most.  D is taken anew when
-the size has doubled or halved.
+Thresholds are powers of D, the size of the database.  They have slack: a value rises at 3/2 of a
+threshold and falls at 1/2 of it, so the updates between pay for moving its rows.  D is taken anew
+when the size has doubled or halved.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang, "Maintaining triangle queries under updates", TODS
 45(3), 2020.
@@ -42,7 +41,7 @@ class Side:
     rows: dict[Value, set[Row]] = field(factory=dict)
 
     def add(self, row: Row) -> int:
-        """Put a row in; how many its value has now."""
+        """Add a row; returns how many its value has now."""
         value = row[self.column]
         rows = self.rows.get(value)
         if rows is None:
@@ -72,7 +71,7 @@ class SplitVariable:
     falls: list[float] = field(factory=list)  # and below how many it falls
 
     def due(self, value: Value) -> int:
-        """The level that a value has to have now: the present one, or one next to it."""
+        """The level that a value should have: the present one, or one next to it."""
         level = self.levels.get(value, 0)
         degree = max(len(side.rows.get(value, ())) for side in self.sides)
         return level + 1 if degree >= self.rises[level] else level - 1 if degree < self.falls[level] else level
@@ -84,7 +83,7 @@ class SplitVariable:
             self.levels.pop(value, None)
 
     def choose(self, thresholds: list[int]) -> None:
-        """All levels anew, for these thresholds."""
+        """Choose all levels again, for these thresholds."""
         self.rises = [*(3 * threshold / 2 for threshold in thresholds), float("inf")]
         self.falls = [0.0, *(threshold / 2 for threshold in thresholds)]
         self.levels = {}
@@ -145,7 +144,7 @@ class HeavyLight(CountedView):
         self.load({})
 
     def load(self, rows: Mapping[int, Iterable[Row]]) -> None:
-        """Many rows at once: levels are chosen by the final sizes."""
+        """Load many rows at once: levels are chosen by the final sizes."""
         for atom, given in rows.items():
             new = set(given) - self.held[atom]
             self.held[atom] |= new
@@ -165,7 +164,7 @@ class HeavyLight(CountedView):
                     tree.insert(atom, row)
 
     def _trees(self, atom: int, row: Row) -> list[ViewTree]:
-        """The trees in which a row belongs."""
+        """The trees that a row belongs in."""
         levels = tuple([variable.levels.get(row[side.column], 0) for variable, side in self._split_of[atom]])
         trees = self._trees_of[atom].get(levels)
         if trees is None:
@@ -213,7 +212,7 @@ class HeavyLight(CountedView):
         return True
 
     def _turn(self, variable: SplitVariable, value: Value) -> None:
-        """Have a value change its level with all its rows, if that is due."""
+        """Move a value with all its rows to another level, if that is due."""
         level = variable.due(value)
         if level == variable.levels.get(value, 0):
             return

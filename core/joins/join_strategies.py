@@ -1,6 +1,6 @@
 """The table of strategies for joins: how to make a view, and which queries it serves.
 
-Adding a strategy is a file with a view, and a line here.
+To add a strategy, write a file with a view, and a line here.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ GENERATIONS, AUTO, HEAVY_LIGHT = "generations", "auto", "heavy_light"
 
 @frozen
 class JoinStrategy:
-    """`make` makes a view; `about` says what it keeps.  With `totals`, what is hidden counts by its
-    total, without a look at its rows.
+    """One strategy: `make` makes a view, `about` says what it keeps.
+
+    A view with `totals` counts hidden variables by totals, and does not read their rows.
     """
 
     make: Callable[[Asked], JoinView]
@@ -40,7 +41,7 @@ class JoinStrategy:
     step: int = 60  # units of work (core.engine.stepping.work) that a step of the view takes
 
     def refusal(self, query: Query) -> str:
-        """Why it does not serve a query; nothing if it does."""
+        """Why the strategy does not serve a query; nothing if it does."""
         if len(query.variables) >= MOST_LOOPS:
             return f"the body joins {MOST_LOOPS} variables or more"
         if len(query.atoms) > self.most_atoms:

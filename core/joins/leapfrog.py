@@ -1,8 +1,8 @@
-"""The values that several sorted sets have in common, between two bounds: leapfrog.
+"""Leapfrog: the common values of several sorted sets, between two bounds.
 
 Each set in turn seeks the least value that is not below the greatest one found so far; when all
-agree, that value is common.  Where a rule has a comparison such as `x < y`, the search begins and
-ends at the bound, and what lies outside is never looked at.
+agree, that value is common.  A comparison of the rule such as `x < y` bounds the search, so values
+outside are never read.
 
 Source: Veldhuizen, "Leapfrog Triejoin", ICDT 2014.
 """
@@ -18,9 +18,7 @@ from sortedcontainers import SortedDict
 
 @frozen
 class Bound:
-    """`variable op other`, where `other` is another variable or a constant (then `constant` is
-    true).
-    """
+    """`variable op other`; `other` is a variable, or a constant if `constant` is true."""
 
     variable: str
     op: str
@@ -28,7 +26,7 @@ class Bound:
     constant: bool = False
 
     def turned(self) -> Bound:
-        """The same seen from the other variable."""
+        """The same bound, written for the other variable."""
         assert not self.constant
         return Bound(self.other, {"<": ">", ">": "<", "<=": ">=", ">=": "<="}[self.op], self.variable)
 

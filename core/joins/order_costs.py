@@ -83,7 +83,7 @@ def costs_of(query: Query) -> OrderCosts | None:
 
 
 def shared_variables(query: Query) -> tuple[str, ...]:
-    """Those that stand in more than one atom."""
+    """The variables that stand in more than one atom."""
     return tuple(v for v in query.variables if sum(v in atom.variables for atom in query.atoms) > 1)
 
 
@@ -189,7 +189,7 @@ class OrderCosts:
             part, node = node.atoms, node.parent
 
     def exponent(self, order: TriedOrder, bands: Mapping[str, Band], most: int = 10**6) -> int:
-        """Of D in the work of one update, in twelfths; what is above `most` may be too small."""
+        """The exponent of D in one update's work, in twelfths; above `most` it may be too small."""
         reach = self.reach(bands)
         worst = 0
         for one in order.updates:
@@ -199,14 +199,14 @@ class OrderCosts:
         return worst
 
     def space(self, order: TriedOrder, bands: Mapping[str, Band], answers: bool = True) -> int:
-        """Of D in the rows that views have, in twelfths; with or without those that are answers."""
+        """The exponent of D in the rows of the views, in twelfths; with or without answers."""
         reach = self.reach(bands)
         everything = sum(1 << i for i, mask in enumerate(self.masks) if mask)
         stored = (pair for pair in order.stored if answers or pair[1] != everything)
         return max((reach(0, variables, atoms, -1) for variables, atoms in stored), default=0)
 
     def extensions(self, fixed: Collection[str], bound: Collection[str], bands: Mapping[str, Band]) -> int:
-        """Of D in the rows over some variables that agree with one row over others, in twelfths."""
+        """The exponent of D in the rows that fit one row over other variables, in twelfths."""
         everything = (1 << len(self.masks)) - 1
         return self.reach(bands)(self._mask(fixed), self._mask(bound), everything, -1)
 

@@ -1,6 +1,6 @@
-"""Evaluate everything again: what every other strategy is measured against.
+"""Evaluate everything again: the baseline of all other strategies.
 
-`Naïve` in Appendix A of Abo Khamis et al. 2024.  A change is told by comparing two evaluations,
+`Naïve` in Appendix A of Abo Khamis et al. 2024.  `delta` compares two evaluations,
 with the row and without it.
 """
 

@@ -1,16 +1,15 @@
-"""What is left of a query when a row of one atom is given: a tree of bags, for each order of the
-others by age.
+"""The rest of a query when a row of one atom is given, as a tree of bags.
 
-Let σ order the atoms from the oldest generation to the updated atom.  An optimal decomposition of
-Q̂σ has a bag with all of Z1 … Zk and the updated atom's variables: the root here.  Down from it a
-bag keeps a prefix Z1 … Zd, for once a Z is gone it does not come back.  So a bag only depends on
-the generations of the d oldest atoms, and it stays as it is for as long as the youngest of *those*
-does.
+There is one tree for each order σ of the atoms by age, from the oldest generation to the updated
+atom.  An optimal decomposition of Q̂σ has a bag with all of Z1 … Zk and the updated atom's
+variables: the root here.  The bags below it have prefixes Z1 … Zd, for a Z that is gone does not
+come back.  So a bag depends only on the generations of the d oldest atoms, and stays valid as long
+as the youngest of *those* does.
 
 Given the values of the variables that a bag shares with its parent, all its other variables stand
-in those d atoms: had a younger atom one of them, that atom's bag would lie above, and the variable
-would be shared.  So a bag's rows are found from exact generations alone; what younger atoms say has
-already chosen which values are asked for.
+in those d atoms: if a younger atom had one of them, that atom's bag would lie above, and the
+variable would be shared.  So the rows of a bag come from exact generations alone; younger atoms
+only decide which values are asked for.
 
 Source: Definition 3.3 and Section 7.1 of Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024.
 """
@@ -25,7 +24,8 @@ from everlog.core.classify.decompositions import Decomposition
 from everlog.core.classify.multivariate import component
 from everlog.core.classify.query import Query
 from everlog.core.classify.widths import fractional_hypertree_width
-from everlog.core.joins.code import Code, key_text, local, row_text
+from everlog.core.ir.python_text import key_text, tuple_text
+from everlog.core.joins.code import Code, local
 from everlog.core.joins.generic_join import binding_order, loop_over_common, write_offers
 from everlog.core.joins.tries import row_picker
 from everlog.core.program import Row
@@ -105,7 +105,7 @@ def residual(query: Query, order: tuple[int, ...], kept: Sequence[str], count: l
 
 
 def _neighbours(decomposition: Decomposition) -> list[list[int]]:
-    """The bags next to each bag; several trees are joined at their first roots."""
+    """The neighbours of each bag; several trees are joined at their roots."""
     out: list[list[int]] = [[] for _ in decomposition.bags]
     for child, parent in enumerate(decomposition.parents):
         if parent is None and child == 0:
@@ -116,9 +116,7 @@ def _neighbours(decomposition: Decomposition) -> list[list[int]]:
 
 
 def _write(bag: ResidualBag, schemas: Sequence[tuple[str, ...]]) -> None:
-    """The search of a bag: a generic join over the generations of its atoms, whose indexes are
-    arguments.
-    """
+    """Write the search of a bag: a generic join over generations, whose indexes are arguments."""
     accesses: list[Access] = []
     code = Code(_count=bag.steps)
     lines: list[tuple[str, list[str]]] = []
@@ -136,16 +134,16 @@ def _write(bag: ResidualBag, schemas: Sequence[tuple[str, ...]]) -> None:
     code.define("search", ", ".join(arguments))
     for variable, offers in lines:
         loop_over_common(code, variable, write_offers(code, variable, offers, counting=True))
-    code.line(f"yield {row_text(map(local, bag.found))}")
+    code.line(f"yield {tuple_text(map(local, bag.found))}")
     bag.accesses = tuple(accesses)
     bag.search = code.compiled()["search"]
 
 
 def _answer(bags: Sequence[ResidualBag], schema: tuple[str, ...], kept: Sequence[str]) -> Callable[..., Row]:
-    """From the given row and a row of each bag to an answer."""
+    """A function from the given row and a row of each bag to an answer."""
     places = {v: f"row[{n}]" for n, v in enumerate(schema)}
     for number, bag in enumerate(bags):
         for column, v in enumerate(bag.found):
             places.setdefault(v, f"rows[{number}][{column}]")
-    answer: Callable[..., Row] = eval(f"lambda row, rows: {row_text(places[v] for v in kept)}")  # our own text
+    answer: Callable[..., Row] = eval(f"lambda row, rows: {tuple_text(places[v] for v in kept)}")  # our own text
     return answer

@@ -1,15 +1,15 @@
 """Heavy and light values for any query, found by search (IVM^ε).
 
-Split the values of a variable by their degree, the largest number of rows that one has in an atom:
-light below D^ε, heavy above.  With one band of degrees for each variable, a *class*, some variable
-order may have a smaller exponent than any has for all values: light values have few rows, and heavy
-values are few.  An answer belongs to one class, so the query is the disjoint union of its classes,
-each kept by a view tree of its own.
+The degree of a value is the largest number of rows that it has in an atom: values below D^ε are
+light, those above heavy.  A *class* has one band of degrees for each variable.  Within a class some
+variable order may have a smaller exponent than any order has for all values: light values have few
+rows, and there are few heavy values.  An answer belongs to one class, so the query is the disjoint
+union of its classes, each kept by a view tree of its own.
 
 The literature finds such splits by hand, query by query.  Here the exponents 0, 1/2, 2/3 and 3/4
 are tried in turn, with cuts at halves, thirds and quarters: is there, for every combination of
 bands, a variable order that keeps within it (`order_costs`)?  If so, neighbouring classes that one
-order serves are put together.
+order serves are merged.
 
 Bodies of more than six atoms have no generations to fall back on.  For them 1, 3/2 and 2 are tried,
 too, with orders that store no more rows than the relations and the answers have.
@@ -116,12 +116,12 @@ class Search:
         self.space = 10**6  # the most that the lightest class may take, in twelfths of an exponent
 
     def smallest(self) -> Iterator[tuple[Band, ...]]:
-        """All combinations of bands without a cut inside; the heaviest first, which fail early."""
+        """All combinations of bands without a cut inside; the heaviest first: they fail early."""
         bands = list(pairwise((0, *self.cuts, UNIT)))[::-1]
         return product(bands, repeat=len(self.variables))
 
     def save_space(self) -> None:
-        """From now on, only orders that store few rows where all values are light, as most are."""
+        """From now on, accept only orders that store few rows while all values are light."""
         bands = self._lightest()
         good = (o for o in self.orders if self.costs.exponent(o, bands, self.exponent) <= self.exponent)
         self.space = max(UNIT, min(self.costs.space(order, bands, answers=False) for order in good))
@@ -145,7 +145,7 @@ class Search:
         return dict.fromkeys(self.variables, (0, (*self.cuts, UNIT)[0]))
 
     def classes(self, bands: dict[str, Band]) -> Iterator[SplitClass]:
-        """These bands as one class if an order serves them all, else cut where that serves most."""
+        """These bands as one class if one order serves them, else cut in two and tried again."""
         order = self.order(bands)
         if order is not None:
             yield SplitClass(bands, order_of(self.costs.query, list(order.sequence)))

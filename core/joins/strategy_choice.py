@@ -51,8 +51,9 @@ class JoinChoice:
 
 @frozen
 class Wanted:
-    """What a rule wants of its join: `shown`, and for a sum the rule with 1 in the place of what is
-    summed, which a view with totals runs.
+    """What a rule wants of its join.
+
+    For a sum, `rule` has 1 in the place of what is summed: a view with totals runs it.
     """
 
     rule: Rule
@@ -63,7 +64,7 @@ class Wanted:
 def wanted(rule: Rule, op: str = "", kind: Kind | None = None) -> Wanted:
     """For the derivations of facts, or for an aggregate `op` over the last column of the head.
 
-    Counts, and sums of whole numbers, are linear: a view may tell totals in the place of values.
+    Counts, and sums of whole numbers, are linear: a view may give totals instead of values.
 
     >>> from everlog.core.program import Kind, Variable
     >>> a, x = Variable("a"), Variable("x")
@@ -122,7 +123,7 @@ def refusal_of(rule: Rule, program: Program, wish: str) -> str:
 
 
 def structural_obstacle(rule: Rule, program: Program) -> str:
-    """What of a rule a view of its join cannot express."""
+    """Why no view of its join can keep a rule; nothing if one can."""
     positive = {literal.relation for literal in rule.body if isinstance(literal, Atom)}
     for literal in written_body(rule.body):
         match literal:
@@ -143,7 +144,7 @@ def structural_obstacle(rule: Rule, program: Program) -> str:
 
 
 def is_its_own_view_tree(rule: Rule, query: Query) -> bool:
-    """Whether first-order delta meets nothing but answers that change."""
+    """Whether every match that first-order delta finds is an answer that changes."""
     if len(query.atoms) > 2:
         return False
     one, other = (set(atom.variables) for atom in query.atoms)
@@ -151,8 +152,7 @@ def is_its_own_view_tree(rule: Rule, query: Query) -> bool:
 
 
 def selections(rule: Rule) -> dict[int, list[Comparison]]:
-    """Comparisons that only look at one atom, by the number of that atom: they select from its
-    rows.
+    """Comparisons of columns of one atom with constants, by the number of that atom.
 
     >>> from everlog.core.program import Constant, Kind, Variable
     >>> x, y = Variable("x"), Variable("y")
@@ -173,14 +173,14 @@ def selections(rule: Rule) -> dict[int, list[Comparison]]:
 
 
 def _is_plain(literal: Comparison) -> bool:
-    """A comparison of values as they are, that means the same in Python."""
+    """Whether a comparison computes nothing, and means the same in Python."""
     ops = {"=", "!="} if literal.kind is Kind.SYMBOL else {"=", "!=", "<", "<=", ">", ">="}
     sides = isinstance(literal.left, Variable | Constant) and isinstance(literal.right, Variable | Constant)
     return sides and literal.op in ops and literal.kind is not Kind.FLOAT
 
 
 def above_the_join(rule: Rule) -> list[Literal]:
-    """What of a body is neither an atom nor a selection from one."""
+    """The literals of a body that are neither atoms nor selections from one."""
     selected = [literal for found in selections(rule).values() for literal in found]
     body = written_body(rule.body)
     return [x for x in body if not isinstance(x, Atom) and not any(x is s for s in selected)]
@@ -198,11 +198,11 @@ def shows_head_only(rule: Rule) -> bool:
 
 
 def growing_relations(program: Program) -> frozenset[str]:
-    """The relations that lose no facts: declared `.insert_only`, or derived from such without
-    negation.
+    """The relations that lose no facts.
 
-    A fact that a user gives to a derived relation, and takes back, is followed all the same: only
-    the promise about the cost is not about that.
+    They are declared `.insert_only`, or derived from such relations without negation.  A user may
+    still insert into a derived relation and delete again: that is kept up to date, but the promised
+    cost does not cover it.
     """
     if not any(relation.insert_only for relation in program.relations.values()):
         return frozenset()

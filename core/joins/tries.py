@@ -1,8 +1,8 @@
-"""Tuples with weights, and the hash tries that joins walk along.
+"""Rows with weights, and the indexes that joins use.
 
-An index of an input answers one question of a generic join: given values for some of its variables,
-which values has the next one?  It maps a key to {value: number of rows}, so that values come and go
-with the rows.  Indexes are made when a join is compiled, and followed from then on.
+An index of an input answers one question of a generic join: for given values of some variables,
+which values does the next one have?  It maps a key to {value: number of rows}, so that a value goes
+with its last row.  Indexes are made when a join is compiled, and kept up to date from then on.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Index:
 
 
 class Input:
-    """The tuples of one atom, or of a view, each with a weight that is not zero.
+    """The rows of one atom, or of a view, each with a weight that is not zero.
 
     Invariants:
       I1  a row is in `rows` exactly while its weight is not zero;
@@ -93,7 +93,7 @@ class Input:
         return found.entries
 
     def add(self, row: Row, weight: int) -> int:
-        """Add to the weight of a row; the weight that it had.
+        """Add to the weight of a row; returns the weight that it had.
 
         Cost: O(1) for each index, and only when the row comes or goes.
         """

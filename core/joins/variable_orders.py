@@ -1,10 +1,10 @@
-"""Variable orders: along which path of variables a view tree keeps its counts.
+"""Variable orders: the forest of variables along which a view tree keeps its counts.
 
 A variable order is a forest over the variables in which the variables of each atom lie on one path
 from a root.  A node of ours holds all variables that stand in the same atoms.  The *key* of a node
 are the variables above it on which its subtree depends.  In the canonical order of a hierarchical
-query, the key of a node are all variables above it, and every atom ends at a node with exactly the
-path's variables: that is why each update is a walk to the root.
+query, the key of a node has all variables above it, and every atom ends at a node with exactly the
+variables of its path.  So an update is a walk to the root.
 
 Source: Olteanu, Závodný, TODS 40(1), 2015 (d-trees); Berkholz, Keppeler, Schweikardt, PODS 2017
 (q-trees).
@@ -23,9 +23,7 @@ from everlog.core.classify.widths import fractional_hypertree_width
 
 @frozen
 class OrderNode:
-    """Variables, those of the key (from the root down), the atoms that end here, and the nodes
-    below.
-    """
+    """A node: its variables, its key (from the root down), its atoms, and the nodes below."""
 
     variables: tuple[str, ...]
     key: tuple[str, ...]
@@ -42,8 +40,9 @@ Order = tuple[OrderNode, ...]  # the roots of a forest
 
 
 def variable_order(query: Query) -> Order:
-    """The roots of a good variable order: canonical for a hierarchical query, else of an optimal
-    decomposition.
+    """The roots of a good variable order.
+
+    It is canonical for a hierarchical query, else that of an optimal decomposition.
 
     >>> query = Query.of("R(a, b, c)", "S(a, b, d)", "T(a, e)", "U(f)")
     >>> [str(root) for root in variable_order(query)]
@@ -79,9 +78,7 @@ def _twins(query: Query, sequence: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def order_of(query: Query, groups: Sequence[tuple[str, ...]]) -> Order:
-    """The forest of a sequence of nodes: each hangs below the last one before it on which it
-    depends.
-    """
+    """The forest of a sequence of nodes; each is below the last one that it depends on."""
     scopes = [set(atom.variables) for atom in query.atoms]
     keys: list[set[str]] = [set() for _ in groups]
     parents: list[int | None] = [None] * len(groups)

@@ -1,16 +1,15 @@
-"""What every view of a join can do.
+"""The protocol of views of joins.
 
-A view is of a conjunctive query whose atoms have distinct variables; a row of an atom has their
-values in order.  An update is a row of one atom that comes or goes; a relation that stands in
+The query of a view is a conjunction of atoms with distinct variables; a row of an atom has their
+values in order.  An update inserts or deletes one row of one atom; a relation that stands in
 several atoms is updated once for each, in the order of the atoms.  `delta` enumerates the answers
-that contain a row which is there:  after an insert those that are new, before a delete those that
-will be lost.
+that contain a present row: after an insert the new ones, before a delete those that will be lost.
 
 Answers are rows over `kept` with a weight: how many answers of the whole query they stand for.
 With all variables kept every weight is 1 and no row comes twice.
 
-`steps` counts what a view does, in units of work that do not depend on the machine: look-ups,
-values walked, entries changed.  It is counted only by a view that was made to.
+`steps` counts the work of a view, independently of the machine: lookups, values of loops, changed
+entries.  Only a view that is made to counts it.
 """
 
 from __future__ import annotations
@@ -33,11 +32,10 @@ class CannotServe(ValueError):
 
 @frozen
 class Asked:
-    """A view to be made: the query, the variables that answers show, and comparisons that bound a
-    search.
+    """A view to be made: the query, the variables that answers show, and bounds of searches.
 
-    A view that is to be `enumerated` keeps ready what all its answers need; each then comes after a
-    constant number of steps, the first one too.  Otherwise only changes are asked for.
+    A view that is to be `enumerated` keeps what all its answers need, so that each comes after a
+    constant number of steps, the first one too.  Of other views only changes are asked.
 
     The weight of an answer is the number of ways to complete it; with `summed`, a variable of whole
     numbers, it is the sum of its values in these ways.
@@ -61,36 +59,36 @@ class JoinView(Protocol):
     """Invariant: the answers are always those of the query on the present rows."""
 
     def insert(self, atom: int, row: Row) -> bool:
-        """A row comes; False if it is there already."""
+        """Insert a row; False if it is there already."""
 
     def delete(self, atom: int, row: Row) -> bool:
-        """A row goes; False if it is not there."""
+        """Delete a row; False if it is not there."""
 
     def delta(self, atom: int, row: Row) -> Iterator[Weighted]:
-        """The answers that contain this row, which is there.  To be read before the next update."""
+        """The answers that contain a present row.  Read them before the next update."""
 
     def answers(self) -> Iterator[Weighted]:
-        """All answers.  To be read before the next update."""
+        """All answers.  Read them before the next update."""
 
     def load(self, rows: Mapping[int, Iterable[Row]]) -> None:
-        """Many rows at once, into an empty view."""
+        """Load many rows at once into an empty view."""
 
     def rows(self, atom: int) -> Collection[Row]:
-        """The rows of an atom that are there."""
+        """The present rows of an atom."""
 
     @property
     def steps(self) -> int:
-        """The work done so far, if it is counted."""
+        """The work done so far, if the view counts it."""
 
     def check(self) -> None:
         """Assert every invariant."""
 
 
 class CountedView:
-    """What views have in common: a number of steps, and loading by single inserts."""
+    """The common part of views: a number of steps, and loading by single inserts."""
 
     def __init__(self) -> None:
-        self._count = [0]  # steps; in a list, so that functions written for a view can add to it
+        self._count = [0]  # steps; a list, so that generated functions can add to it
 
     def insert(self, atom: int, row: Row) -> bool:
         raise NotImplementedError
@@ -106,8 +104,7 @@ class CountedView:
 
 
 def joined(query: Query, relations: Sequence[Iterable[Row]]) -> set[Row]:
-    """The answers of a query over all its variables, by nested loops: the meaning of a view, for
-    tests.
+    """The answers of a query over all its variables, by nested loops: the oracle of tests.
 
     >>> sorted(joined(Query.of("r(a, b)", "s(b, c)"), [{(1, 2), (4, 5)}, {(2, 3)}]))
     [(1, 2, 3)]

@@ -1,16 +1,15 @@
-"""A view tree: counts along a variable order, so that an update is a walk from its atom to the
-root.
+"""A view tree: counts along a variable order, so that an update is a walk to the root.
 
 Each node X of the order joins the atoms that end there with the totals of the nodes below:
 
     view  X[key][x]   in how many ways the subtree can be completed, for these values of key and x
     total X[key]      their sum over x: what the node above multiplies with
 
-A row of an atom that comes adds 1 to one entry; the totals above change by that times what stands
-beside it on each level (the product rule).  For a hierarchical query everything beside it is looked
-up by values that are known: O(1) for each update.  For other queries some variables of a level are
-not known yet and are searched (F-IVM), which may cost as much as the database is large.  The order
-is then the one whose updates have the smallest exponent.
+An inserted row adds 1 to one entry of its atom's node.  The totals above change by that, times the
+totals of their other children (the product rule).  For a hierarchical query these are looked up by
+known values: O(1) for each update.  For other queries some variables of a level are not known yet
+and are searched (F-IVM), which may cost as much as the database is large.  The order is then the
+one whose updates have the smallest exponent.
 
 A variable that is summed is a factor of the totals of its node, so that weights above it are sums.
 Sums of different answers must not cancel: above the largest subtree that has the variable and shows
@@ -30,7 +29,8 @@ from typing import Any
 
 from attrs import define, field
 
-from everlog.core.joins.code import MOST_LOOPS, Code, key_text, local, row_text
+from everlog.core.ir.python_text import key_text, tuple_text
+from everlog.core.joins.code import MOST_LOOPS, Code, local
 from everlog.core.joins.generic_join import write_join
 from everlog.core.joins.order_costs import best_order
 from everlog.core.joins.tries import Input, picker
@@ -41,9 +41,7 @@ from everlog.core.program import Row
 
 @define(eq=False)
 class Node:
-    """A node of the order with its counts.  `parts` are what it joins: atoms, and totals of nodes
-    below.
-    """
+    """A node of the order with its counts; `parts` are the atoms and totals that it joins."""
 
     order: OrderNode
     number: int
@@ -68,7 +66,7 @@ class ViewTree(CountedView):
     def __init__(self, asked: Asked, order: Order | None = None) -> None:
         super().__init__()
         if len(asked.query.variables) >= MOST_LOOPS:
-            raise CannotServe(f"it has {MOST_LOOPS} variables or more, each of which would be a loop")
+            raise CannotServe(f"it has {MOST_LOOPS} variables or more, and each would be a nested loop")
         self.asked = asked
         self.inputs = [Input(atom.variables) for atom in asked.query.atoms]
         self.nodes: list[Node] = []
@@ -118,7 +116,7 @@ class ViewTree(CountedView):
         self._all = scope["answers"]
 
     def _write_change(self, code: Code, node: Node, part: Input) -> None:
-        """What a change of a part by d does to the node, and to those above it."""
+        """Write the function that changes a node and those above it when a part changes by d."""
         code.define(_change(node, part), ", ".join([*map(local, part.schema), "d"]))
         if self.asked.counting:
             code.line(f"_count[0] += {1 + len(node.parts)}")
@@ -139,7 +137,7 @@ class ViewTree(CountedView):
         if node in self._sums[:1]:
             code.line(f"w *= {local(self.asked.summed)}")
             code.test("w")
-        code.line(f"before = {code.name('add', node.total.add)}({row_text(map(local, node.order.key))}, w)")
+        code.line(f"before = {code.name('add', node.total.add)}({tuple_text(map(local, node.order.key))}, w)")
         if node in self._sums[-1:] and node.parent is not None:
             code.line("w = (before + w != 0) - (before != 0)")
             code.test("w")
@@ -148,12 +146,10 @@ class ViewTree(CountedView):
             code.line(f"{_change(node.parent, node.total)}({above})")
 
     def _weight(self, code: Code, total: Input) -> str:
-        return f"{code.name('rows', total.rows)}[{row_text(map(local, total.schema))}]"
+        return f"{code.name('rows', total.rows)}[{tuple_text(map(local, total.schema))}]"
 
     def _write_delta(self, code: Code, number: int) -> None:
-        """The answers with one row: up to the root beside the path, then down where it branches
-        off.
-        """
+        """Write the answers with one row: up to the root, then down the other branches."""
         source = self.inputs[number]
         schema = ", ".join(map(local, source.schema))
         path = list(self._path(number))
@@ -170,7 +166,7 @@ class ViewTree(CountedView):
             others = [other for other in node.parts if other is not part]
             write_join(code, others, bound, self.asked.ranges, self.asked.counting)
         if searched:
-            values = row_text(map(local, sorted(bound)))
+            values = tuple_text(map(local, sorted(bound)))
             code.line(f"found.append({values})")
             code.finish("return found")
             code.define(f"delta{number}", "found")
@@ -187,9 +183,7 @@ class ViewTree(CountedView):
             node = node.parent
 
     def _write_tops(self, code: Code, but: Input | None = None, own: Node | None = None) -> None:
-        """There is no answer unless every other tree, and every atom without variables, has
-        something.
-        """
+        """Test that every other tree, and every atom without variables, has rows."""
         for root in self.roots:
             if root is not own:
                 held = root.total.rows if root in self._sums else root.view
@@ -199,7 +193,7 @@ class ViewTree(CountedView):
                 code.test(code.name("rows", source.rows))
 
     def _write_answers(self, code: Code, below: Iterable[Node], bound: Collection[str] = ()) -> None:
-        """Loops down these subtrees, and a row for each way through them."""
+        """Write loops down these subtrees, and yield an answer for each path."""
         weights = [local(v) for v in [self.asked.summed] if v in bound]
         waiting = list(below)
         while waiting:
@@ -215,7 +209,7 @@ class ViewTree(CountedView):
                 weights.append(local(self.asked.summed))
                 code.test(weights[-1])
             waiting += node.children
-        code.line(f"yield {row_text(map(local, self.asked.kept))}, {' * '.join(weights) or '1'}")
+        code.line(f"yield {tuple_text(map(local, self.asked.kept))}, {' * '.join(weights) or '1'}")
 
     # ── as a view ────────────────────────────────────────────────────────────────────────────
 
@@ -280,9 +274,9 @@ def _change(node: Node, part: Input) -> str:
 
 
 def _in_two_parts(paths: Callable[..., Any], walk: Callable[..., Iterator[Weighted]]) -> Callable[..., Any]:
-    """First all ways to the root, then the answers below them, which come with constant delay."""
+    """First find all paths to the root, then the answers below them, with constant delay."""
     return lambda *row: walk(paths(*row) or ())
 
 
 def _nothing(d: int) -> None:
-    """An atom without variables stands below no node."""
+    """Do nothing: an atom without variables is below no node."""
