@@ -11,6 +11,7 @@ import os
 from setuptools import Extension, setup
 
 FOLDER = "core/native"
+PARTS = ("relation", "fold", "plan", "block", "live")
 
 
 def machine() -> list[Extension]:
@@ -24,8 +25,11 @@ def machine() -> list[Extension]:
     return [
         Extension(
             "everlog.core.native._machine",
-            sources=[f"{FOLDER}/{name}" for name in ("_machine.pyx", "relation.c", "fold.c", "plan.c", "live.c")],
-            depends=[f"{FOLDER}/{name}" for name in ("relation.h", "fold.h", "plan.h", "live.h", "live.pxi")],
+            sources=[f"{FOLDER}/{name}" for name in ("_machine.pyx", *(f"{part}.c" for part in PARTS))],
+            depends=[
+                f"{FOLDER}/{name}"
+                for name in ("live.pxi", "steps.h", *(f"{part}.h" for part in PARTS if part != "block"))
+            ],
             include_dirs=[FOLDER],
             optional=True,
         )

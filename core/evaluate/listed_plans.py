@@ -25,7 +25,6 @@ def explain_ir(program: Program, only: str | None = None) -> str:
 
     The order of joins is that for the facts in the program's text.
     """
-    known = partial(_known, program)
     in_python = without_facts(program)
     parts = []
     for unit, why_python in machines(program, shapes_of(program, units(program))):
@@ -39,13 +38,13 @@ def explain_ir(program: Program, only: str | None = None) -> str:
                 if not draws_numbers(rule):
                     parts += [set_listing(compiled.plan) for compiled in in_python.versions(rule, unit)]
             elif not uncovered(rule):
-                parts += _plans(program, unit, rule, known)
+                parts += _plans(program, unit, rule, partial(_known, program, unit))
     return "\n\n".join(parts)
 
 
 def _plans(program: Program, unit: Unit, rule: Rule, known: Callable[[str], Statistics]) -> Iterator[str]:
     """The plans of a rule, after those for the bodies of its aggregates."""
-    rewritten, new = grouped(program, unit, rule, known, Grouping(program.relations))
+    rewritten, new = grouped(rule, known, Grouping(program.relations))
     relations = {one.relation.name: one.relation for one in new}
     program = evolve(program, relations={**program.relations, **relations})
     guesses = {one.relation.name: guessed(one) for one in new}
@@ -60,6 +59,6 @@ def _plans(program: Program, unit: Unit, rule: Rule, known: Callable[[str], Stat
         )
 
 
-def _known(program: Program, name: str) -> Statistics:
-    rows = program.facts.get(name, ())
+def _known(program: Program, unit: Unit, name: str) -> Statistics:
+    rows = () if name in unit.relations else program.facts.get(name, ())
     return Statistics(len(rows), list(rows[:SAMPLE])) if rows else Guess(program.relations[name].arity)

@@ -7,7 +7,8 @@ so that no rule reads it before the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import define, evolve
@@ -26,19 +27,20 @@ from everlog.core.program.bodies import variables_of_literal
 from everlog.core.program.dependencies import Unit
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.shape import Facts
-from everlog.core.storage.table_statistics import Guess, Statistics
+from everlog.core.storage.table_statistics import Guess, Statistics, is_other_size
 
 if TYPE_CHECKING:
     from everlog.core.native import _machine as machine
 
 Progress = Callable[[str, int, int], None]
+_FEW = 1000  # facts of a growing relation that do not say yet what it will be like
 
 
 def planned(
     program: Program, unit: Unit, rule: Rule, delta: int | None, known: Callable[[str], Statistics]
 ) -> Plan:
-    """The plan of a rule; `known` has statistics of the relations of other units."""
-    statistics = _statistics(program, unit, rule, known)
+    """The plan of a rule; `known` has statistics of the relations that it reads."""
+    statistics = _statistics(rule, known)
 
     def order(body: Sequence[Literal], bound: Set[Variable], first: int | None) -> list[int]:
         variables = frozenset(v for literal in body for v in variables_of_literal(literal))
@@ -47,20 +49,14 @@ def planned(
     return lower(rule, order, program.relations, unit.positions(rule), delta)
 
 
-def _statistics(
-    program: Program, unit: Unit, rule: Rule, known: Callable[[str], Statistics]
-) -> dict[str, Statistics]:
-    names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
-    own = names.intersection(unit.relations)
-    return {n: Guess(program.relations[n].arity) if n in own else known(n) for n in names}
+def _statistics(rule: Rule, known: Callable[[str], Statistics]) -> dict[str, Statistics]:
+    return {atom.relation: known(atom.relation) for atom, _ in p.atoms_of(rule.body)}
 
 
-def grouped(
-    program: Program, unit: Unit, rule: Rule, known: Callable[[str], Statistics], grouping: Grouping
-) -> tuple[Rule, list[Bindings]]:
+def grouped(rule: Rule, known: Callable[[str], Statistics], grouping: Grouping) -> tuple[Rule, list[Bindings]]:
     """The rule with aggregates over relations where that is cheaper, and the relations it adds."""
     before = len(grouping.made)
-    rewritten = grouping.rewritten(rule, _statistics(program, unit, rule, known))
+    rewritten = grouping.rewritten(rule, _statistics(rule, known))
     return rewritten, list(grouping.made.values())[before:]
 
 
@@ -91,14 +87,18 @@ class NativeRounds(Rounds):
         counting: Counting,
         guard: Guard,
         progress: Progress | None,
+        jobs: int = 1,
     ) -> None:
         invents = any(p.invents(rule) for rule in unit.rules)
         limited = any(name in program.limits for name in unit.relations)
         super().__init__(", ".join(unit.relations), relations.shapes, guard, invents and not limited)
         self.program, self.unit, self.relations, self.progress = program, unit, relations, progress
-        self.counting = counting
+        self.counting, self.jobs = counting, jobs
         self.own = {name: relations.native(name) for name in unit.relations}
         self.candidates: dict[int, machine.Relation] = {}  # rule → what it has derived in this round
+        self.recursive: list[tuple[Rule, int]] = []  # rules, with the atom that reads Δ
+        self.tasks: list[_Task] = []  # of the recursion
+        self.planned_for = 0  # facts of the unit
         self.grouping = Grouping(program.relations)
         self.bindings: dict[str, machine.Relation] = {}  # of the bodies of aggregates
 
@@ -106,20 +106,20 @@ class NativeRounds(Rounds):
         rules = [(rule, self.unit.positions(rule) if self.unit.recursive else []) for rule in self.unit.rules]
         self.round([self._task(rule, None) for rule, places in rules if not places], {}, 1)
         delta: dict[str, Facts] = {name: rows for name, one in self.own.items() if (rows := one.restart())}
-        if delta and any(places for _, places in rules):
-            tasks = [self._task(rule, place) for rule, places in rules for place in places]
-            self.run_until_settled(tasks, delta)
+        self.recursive = [(rule, place) for rule, places in rules for place in places]
+        if delta and self.recursive:
+            self.run_until_settled((), delta)
 
     def _task(self, rule: Rule, delta: int | None) -> _Task:
         out = self._out(rule)
         if p.draws_numbers(rule):
             return _Task(rule, None, lambda: out.fill(self._numbered(rule)))
-        rewritten, new = grouped(self.program, self.unit, rule, self._known, self.grouping)
+        rewritten, new = grouped(rule, self._known, self.grouping)
         for bindings in new:
             self._bind(bindings)
         made = self._assembled(rewritten, delta, out)
         atom = None if delta is None else rule.body[delta]
-        return _Task(rule, atom.relation if isinstance(atom, Atom) else None, made.run)
+        return _Task(rule, atom.relation if isinstance(atom, Atom) else None, partial(made.run, self.jobs))
 
     def _assembled(self, rule: Rule, delta: int | None, out: machine.Relation) -> machine.Plan:
         from everlog.core.native.assembly import assemble  # here: only where the machine was built
@@ -141,6 +141,10 @@ class NativeRounds(Rounds):
         return self.bindings[name] if name in self.bindings else self.relations.native(name)
 
     def _known(self, name: str) -> Statistics:
+        if name in self.own and len(self.own[name]) < _FEW:
+            return Guess(self.program.relations[name].arity)
+        if name in self.own:
+            return statistics_of_words(self.own[name])
         if name not in self.bindings:
             return self.relations.statistics(name)
         return statistics_of_words(self.bindings[name])
@@ -160,6 +164,16 @@ class NativeRounds(Rounds):
         return self.counting.derive(rule, {name: set(self.relations.rows(name)) for name in names})
 
     # ── a round ──────────────────────────────────────────────────────────────────────────────
+
+    def round(self, tasks: Iterable[RoundTask], delta: dict[str, Facts], number: int) -> dict[str, Facts]:
+        """Run the tasks; in a recursion, by plans for relations of about their present size."""
+        if number > 1:
+            facts = sum(map(len, self.own.values()))
+            if not self.tasks or is_other_size(self.planned_for, facts):
+                self.planned_for = facts
+                self.tasks = [self._task(rule, place) for rule, place in self.recursive]
+            tasks = self.tasks
+        return super().round(tasks, delta, number)
 
     def collector(self, task: RoundTask, new: Collected) -> Facts:
         return ()

@@ -87,11 +87,13 @@ def evaluate(
     progress: Progress | None = None,
     limits: Limits | None = None,
     profile: RunProfile | None = None,
+    jobs: int = 1,
 ) -> Evaluation:
     """Every relation of a program, from its own facts and `inputs`.
 
     `progress` gets each round: the unit's relations, the round, the number of new facts.  Exceeding
     `limits` raises `LimitExceeded`.  `profile` records time and facts of units, rounds and rules.
+    The compiled machine uses as many threads as `jobs` says.
 
     >>> from everlog.dsl.check import compile_text
     >>> program = compile_text('''
@@ -105,11 +107,11 @@ def evaluate(
     with collector_paused(), Guard(limits or Limits()) as guard:
         order = list(machines(program, shapes_of(program, units(program))))
         try:
-            return _evaluated(program, base, order, guard, progress, profile)
+            return _evaluated(program, base, order, guard, progress, profile, jobs)
         except NotAWord:  # values of other types than the columns': sets hold anything
             guard.facts = 0
             order = [(unit, "a value is not of its column's type") for unit, _ in order]
-            return _evaluated(program, base, order, guard, progress, profile)
+            return _evaluated(program, base, order, guard, progress, profile, jobs)
 
 
 def _base_facts(program: Program, inputs: Mapping[str, Iterable[Row]]) -> dict[str, Iterable[Row]]:
@@ -128,6 +130,7 @@ def _evaluated(
     guard: Guard,
     progress: Progress | None,
     profile: RunProfile | None,
+    jobs: int,
 ) -> Evaluation:
     context = _started(program, guard, progress)
     context.shares = True
@@ -137,7 +140,7 @@ def _evaluated(
         joins = any(program.relations[name].lattices for name in unit.relations)
         if not (unit.rules or unit.recursive or unit.subsumptions or joins):
             continue
-        if why_python or not _run_natively(context, unit, relations, profile):
+        if why_python or not _run_natively(context, unit, relations, profile, jobs):
             with _recorded(profile, unit, why_python or "a functor has no value") as runs:
                 UnitRun(context, unit, runs).run()
     return Evaluation(program, relations)
@@ -147,13 +150,15 @@ def _recorded(profile: RunProfile | None, unit: Unit, machine: str) -> AbstractC
     return nullcontext() if profile is None else profile.unit(unit, machine)
 
 
-def _run_natively(context: Context, unit: Unit, relations: Relations, profile: RunProfile | None) -> bool:
+def _run_natively(
+    context: Context, unit: Unit, relations: Relations, profile: RunProfile | None, jobs: int
+) -> bool:
     """Run a unit on the compiled machine; False if a functor has no value, for Python to judge."""
     facts, number = context.guard.facts, context.counting.next
     try:
         with _recorded(profile, unit, "") as runs:
             rounds = NativeRounds(
-                context.program, unit, relations, context.counting, context.guard, context.progress
+                context.program, unit, relations, context.counting, context.guard, context.progress, jobs
             )
             rounds.profile = runs
             rounds.run()

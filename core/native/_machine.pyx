@@ -8,6 +8,8 @@ equal exactly where values are: there is one NaN, and no -0.0.
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 from cpython.unicode cimport PyUnicode_DecodeUTF8
+from threading import Thread
+
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
@@ -55,6 +57,7 @@ cdef extern from "fold.h" nogil:
 cdef extern from "plan.h" nogil:
     ctypedef int CCode "enum Code"
     ctypedef int CVersion "enum Version"
+    enum: OLD, DELTA
     ctypedef struct COp "Op":
         CCode code
         CVersion version
@@ -81,6 +84,11 @@ cdef extern from "plan.h" nogil:
     void plan_free(CPlan *plan)
     int op_reserve(COp *op, uint32_t from_count, uint32_t to_count)
     int plan_run(CPlan *plan)
+    int plan_has_blocks(const CPlan *plan)
+    int plan_run_blocks(CPlan *plan, uint64_t row, uint64_t end)
+    CPlan *plan_clone(const CPlan *plan)
+    int plan_flush(CPlan *plan)
+    int plan_gather(CPlan *clone)
 
 
 cdef extern from *:
@@ -113,6 +121,7 @@ _FOLDS = {(<bytes>fold_names[kind]).decode(): kind for kind in range(FLOATS + 1)
 CODES = {(<bytes>code_names[code]).decode(): code for code in range(ADD + 1)}
 cdef enum: NUMBER, UNSIGNED, FLOAT, SYMBOL
 cdef int _REMEMBERED = 100_000  # results of Python functions that a plan remembers
+cdef int _WORTH_A_THREAD = 512  # rows of a loop that are split among threads
 cdef int _WATCH_EVERY = 256  # checks of signals for each check of the limits
 
 
@@ -604,6 +613,8 @@ cdef int _called(void *context, int at, int64_t *registers) noexcept with gil:
 
 cdef int _checked(void *context) noexcept with gil:
     cdef Plan plan = <Plan>context
+    if plan.error is not None:  # on another thread
+        return STOPPED
     try:
         PyErr_CheckSignals()
         plan.checks += 1
@@ -623,7 +634,7 @@ cdef class Plan:
     """
 
     cdef CPlan *c
-    cdef object watch, error
+    cdef object watch, error, left
     cdef int checks
     cdef list used  # relations, which must live as long as the plan
     cdef dict functions  # operation → function, kinds of arguments, kind of the result
@@ -732,18 +743,47 @@ cdef class Plan:
         registers[op.to[0]] = found
         return 1
 
-    def run(self):
+    def run(self, int jobs=1):
+        """Derive everything once; on so many threads, where there is enough to do."""
         cdef int status
+        cdef uint32_t row, end
         self.error = None
+        if jobs > 1 and plan_has_blocks(self.c):
+            row = self.c.ops[0].relation.lo if self.c.ops[0].version == DELTA else 0
+            end = self.c.ops[0].relation.lo if self.c.ops[0].version == OLD else self.c.ops[0].relation.hi
+            if end - row >= _WORTH_A_THREAD:
+                self.end(self.run_on_threads(jobs, row, end))
+                return
         with nogil:
             status = plan_run(self.c)
-        if status == STOPPED:
+        self.end(status)
+
+    def run_on_threads(self, int jobs, uint32_t row, uint32_t end):
+        """Split the rows of the first loop; each thread takes some when it has done the last."""
+        size = max(_WORTH_A_THREAD // 4, (end - row) // (8 * jobs))
+        self.left = iter([(start, min(start + size, end)) for start in range(row, end, size)])
+        workers = [Worker(self) for _ in range(jobs)]
+        threads = [Thread(target=worker.work) for worker in workers[1:]]
+        for thread in threads:
+            thread.start()
+        workers[0].work()
+        for thread in threads:
+            thread.join()
+        status = min([worker.status for worker in workers])
+        for worker in workers:
+            if status >= 0:
+                status = worker.gather()
+        return status
+
+    cdef int end(self, int status) except -1:
+        if self.error is not None:
             error, self.error = self.error, None
             raise error
         if status == UNDEFINED:
             raise Undefined
         if status < 0:
             raise _failure(status)
+        return 0
 
     cdef int follow(self, Live source, const CList *rows, int mode, bint inner, uint32_t *counts) except? -1:
         """Run on rows of a living relation; the status of a PROVE."""
@@ -823,6 +863,44 @@ cdef class Plan:
         cdef uint32_t found = 0
         self.follow(head, one, COUNT, True, &found)
         return <int>found
+
+
+cdef class Worker:
+    """A thread's part of a plan: what it derives that is new, in a relation of its own."""
+
+    cdef Plan plan
+    cdef CPlan *c
+    cdef readonly int status
+
+    def __cinit__(self, Plan plan):
+        self.plan, self.status = plan, 0
+        self.c = plan_clone(plan.c)
+        if self.c == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        plan_free(self.c)
+
+    def work(self):
+        cdef uint32_t row, end
+        cdef int status
+        for part in self.plan.left:
+            row, end = part
+            with nogil:
+                status = plan_run_blocks(self.c, row, end)
+            if status < 0 or self.plan.error is not None:
+                self.status = status if status < 0 else STOPPED
+                self.plan.left = iter(())
+                return
+        with nogil:
+            self.status = plan_flush(self.c)
+
+    def gather(self):
+        cdef int status
+        with nogil:
+            status = plan_gather(self.c)
+        self.plan.c.derivations += self.c.derivations
+        return status
 
 
 include "live.pxi"

@@ -1,108 +1,10 @@
 #include "plan.h"
 
+#include "steps.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK_EVERY 16384 /* rows between two looks at signals and limits */
-#define AHEAD 8           /* rows of a loop that are on their way from memory */
-
-/* ── values ───────────────────────────────────────────────────────────────────────────────── */
-
-#define NAN_BITS 0x7FF8000000000000u
-#define LEAST_NUMBER ((uint64_t)1 << 63)
-
-static inline double as_float(int64_t word) {
-    double value;
-    memcpy(&value, &word, sizeof value);
-    return value;
-}
-
-/* The word of a float: one NaN, and no -0.0. */
-static inline int64_t float_word(double value) {
-    int64_t word;
-    if (value != value) return (int64_t)NAN_BITS;
-    value += 0.0;
-    memcpy(&word, &value, sizeof word);
-    return word;
-}
-
-/* Towards zero.  The divisor is not zero (`is_defined`); the least number by -1 is itself, as in 64 bits. */
-static inline int64_t divided(int64_t a, int64_t b) { return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b; }
-static inline int64_t modulo(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
-
-static inline int64_t truncated(double value) {
-    if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0)) return (int64_t)LEAST_NUMBER;
-    return (int64_t)value;
-}
-
-static inline int64_t unsigned_truncated(double value) {
-    if (!(value >= -9223372036854775808.0)) return (int64_t)LEAST_NUMBER;
-    if (value >= 18446744073709551616.0) return 0;
-    return value < 0 ? (int64_t)value : (int64_t)(uint64_t)value;
-}
-
-/* An arithmetic shift, also where `>>` of a negative number is not one. */
-static inline int64_t shifted_right(int64_t a, int by) { return a < 0 ? ~(int64_t)(~(uint64_t)a >> by) : a >> by; }
-
-static int holds(enum Code code, int64_t a, int64_t b) {
-    switch (code) {
-        case EQUAL: return a == b;
-        case DIFFERENT: return a != b;
-        case LESS: return a < b;
-        case LESS_EQUAL: return a <= b;
-        case UNSIGNED_LESS: return (uint64_t)a < (uint64_t)b;
-        case UNSIGNED_LESS_EQUAL: return (uint64_t)a <= (uint64_t)b;
-        case FLOAT_DIFFERENT: return as_float(a) != as_float(b);
-        case FLOAT_LESS: return as_float(a) < as_float(b);
-        default: return as_float(a) <= as_float(b);
-    }
-}
-
-/* Whether a functor has a value for these operands. */
-static inline int is_defined(enum Code code, int64_t b) {
-    return b || (code != DIVIDE && code != UNSIGNED_DIVIDE && code != MODULO && code != UNSIGNED_MODULO);
-}
-
-static int64_t computed(enum Code code, int64_t a, int64_t b) {
-    uint64_t x = (uint64_t)a, y = (uint64_t)b;
-    switch (code) {
-        case PLUS: return (int64_t)(x + y);
-        case MINUS: return (int64_t)(x - y);
-        case TIMES: return (int64_t)(x * y);
-        case NEGATE: return (int64_t)(0 - x);
-        case DIVIDE: return divided(a, b);
-        case UNSIGNED_DIVIDE: return (int64_t)(x / y);
-        case MODULO: return modulo(a, b);
-        case UNSIGNED_MODULO: return (int64_t)(x % y);
-        case BIT_AND: return a & b;
-        case BIT_OR: return a | b;
-        case BIT_XOR: return a ^ b;
-        case BIT_NOT: return ~a;
-        case SHIFT_LEFT: return (int64_t)(x << (y & 63));
-        case SHIFT_RIGHT: return shifted_right(a, (int)(y & 63));
-        case UNSIGNED_SHIFT_RIGHT: return (int64_t)(x >> (y & 63));
-        case BOTH: return a && b;
-        case EITHER: return a || b;
-        case ONE_OF: return !a != !b;
-        case NEITHER: return !a;
-        case LEAST: return b < a ? b : a;
-        case GREATEST: return b > a ? b : a;
-        case UNSIGNED_LEAST: return y < x ? b : a;
-        case UNSIGNED_GREATEST: return y > x ? b : a;
-        case FLOAT_LEAST: return as_float(b) < as_float(a) ? b : a;
-        case FLOAT_GREATEST: return as_float(b) > as_float(a) ? b : a;
-        case FLOAT_PLUS: return float_word(as_float(a) + as_float(b));
-        case FLOAT_MINUS: return float_word(as_float(a) - as_float(b));
-        case FLOAT_TIMES: return float_word(as_float(a) * as_float(b));
-        case FLOAT_DIVIDE: return float_word(as_float(a) / as_float(b));
-        case FLOAT_NEGATE: return float_word(-as_float(a));
-        case TO_FLOAT: return float_word((double)a);
-        case UNSIGNED_TO_FLOAT: return float_word((double)x);
-        case TRUNCATE: return truncated(as_float(a));
-        case UNSIGNED_TRUNCATE: return unsigned_truncated(as_float(a));
-        default: return a; /* MOVE */
-    }
-}
 
 /* ── plans ────────────────────────────────────────────────────────────────────────────────── */
 
@@ -122,16 +24,18 @@ Plan *plan_new(int ops, uint32_t registers) {
 
 void plan_free(Plan *plan) {
     if (!plan) return;
-    for (int i = 0; i < plan->count; i++) {
+    for (int i = 0; i < plan->count && !plan->shared; i++) {
         free(plan->ops[i].from);
         free(plan->ops[i].columns);
         free(plan->ops[i].to);
         free(plan->ops[i].words);
         if (plan->ops[i].code == FOLD) fold_free(plan->ops[i].fold);
     }
-    free(plan->ops);
+    if (plan->shared) relation_free(plan->out);
+    else free(plan->ops);
     free(plan->registers);
     free(plan->batch.rows);
+    plan_free_stages(plan);
     free(plan);
 }
 
@@ -147,49 +51,6 @@ int op_reserve(Op *op, uint32_t from_count, uint32_t to_count) {
 
 /* ── the loop ─────────────────────────────────────────────────────────────────────────────── */
 
-static inline uint32_t limit_of(const Op *op) { return op->version == OLD ? op->relation->lo : op->relation->hi; }
-
-static inline void gather(const Op *op, const int64_t *registers) {
-    for (uint32_t i = 0; i < op->from_count; i++) op->words[i] = registers[op->from[i]];
-}
-
-static inline void spread(const Op *op, uint64_t row, int64_t *registers) {
-    const Relation *relation = op->relation;
-    uint64_t at = row * relation->width;
-    if (relation->narrow) {
-        const int32_t *words = (const int32_t *)relation->words + at;
-        for (uint32_t i = 0; i < op->to_count; i++) registers[op->to[i]] = words[op->columns[i]];
-    } else {
-        const int64_t *words = (const int64_t *)relation->words + at;
-        for (uint32_t i = 0; i < op->to_count; i++) registers[op->to[i]] = words[op->columns[i]];
-    }
-}
-
-/* Ask for a row that the loop reaches soon. */
-static inline void fetch(const Op *op, uint64_t row) {
-    const Relation *relation = op->relation;
-    PREFETCH((const char *)relation->words + row * relation->width * (relation->narrow ? 4 : 8));
-}
-
-/* The rows of a version among those of a key: they ascend, so it is a matter of both ends. */
-static inline uint32_t cut(const Op *op, const uint32_t **rows, uint32_t count) {
-    if (op->version == ALL || !count) return count; /* an index has the rows below `hi` */
-    if (op->version == OLD) {
-        uint32_t low = 0, high = count, lo = op->relation->lo;
-        if ((*rows)[count - 1] < lo) return count;
-        while (low < high) {
-            uint32_t middle = low + (high - low) / 2;
-            if ((*rows)[middle] < lo) low = middle + 1;
-            else high = middle;
-        }
-        return low;
-    }
-    uint32_t first = count;
-    while (first && (*rows)[first - 1] >= op->relation->lo) first--;
-    *rows += first;
-    return count - first;
-}
-
 static inline uint32_t looked_up(const Op *op, const int64_t *registers, const uint32_t **rows) {
     gather(op, registers);
     return cut(op, rows, index_find(op->index, op->words, rows));
@@ -199,10 +60,6 @@ static inline int is_found(const Op *op, const int64_t *registers) {
     gather(op, registers);
     uint32_t row = relation_find(op->relation, op->words);
     return row < limit_of(op) && (op->version != DELTA || row >= op->relation->lo);
-}
-
-static inline int is_filled(const Op *op) {
-    return limit_of(op) > (op->version == DELTA ? op->relation->lo : 0);
 }
 
 /* ── ranges ───────────────────────────────────────────────────────────────────────────────── */
@@ -379,13 +236,54 @@ static int run(Plan *plan) {
     }
 }
 
-int plan_run(Plan *plan) {
+static int start(Plan *plan) {
     const Op *last = &plan->ops[plan->count - 1];
     if (!plan->batch.rows) plan->batch.rows = calloc((size_t)last->from_count * BATCH + 1, sizeof(int64_t));
-    if (!plan->batch.rows) return NO_MEMORY;
     plan->batch.count = 0;
+    return plan->batch.rows ? DONE : NO_MEMORY;
+}
+
+Plan *plan_clone(const Plan *plan) {
+    Plan *clone = calloc(1, sizeof *clone);
+    if (!clone) return NULL;
+    *clone = *plan;
+    clone->shared = plan;
+    clone->stages = NULL;
+    clone->keys = NULL;
+    clone->batch.rows = NULL;
+    clone->derivations = 0;
+    clone->registers = calloc((size_t)plan->register_count + 1, sizeof(int64_t));
+    clone->out = relation_new(plan->ops[plan->count - 1].relation->width);
+    if (clone->registers && clone->out && start(clone) == DONE) {
+        memcpy(clone->registers, plan->registers, plan->register_count * sizeof(int64_t));
+        return clone;
+    }
+    plan_free(clone);
+    return NULL;
+}
+
+int plan_flush(Plan *plan) { return batch_flush(&plan->batch, plan->out ? plan->out : plan->ops[plan->count - 1].relation); }
+
+int plan_gather(Plan *clone) {
+    const Relation *made = clone->out;
+    Relation *to = clone->ops[clone->count - 1].relation;
+    int status = DONE;
+    clone->batch.count = 0;
+    for (uint32_t row = 0; row < made->count && status >= 0; row++) {
+        int64_t *words = clone->batch.rows + (size_t)clone->batch.count * made->width;
+        for (uint32_t i = 0; i < made->width; i++) words[i] = relation_word(made, row, i);
+        status = batch_put(&clone->batch, to);
+    }
+    return status < 0 ? status : batch_flush(&clone->batch, to);
+}
+
+int plan_run(Plan *plan) {
+    if (start(plan) < 0) return NO_MEMORY;
     for (int i = 0; i < plan->count; i++)
         if (plan->ops[i].code == FOLD && fold_restart(plan->ops[i].fold) < 0) return NO_MEMORY;
-    int status = run(plan);
-    return status == DONE ? batch_flush(&plan->batch, last->relation) : status;
+    const Op *first = plan->ops;
+    int status = plan_has_blocks(plan)
+                     ? plan_run_blocks(plan, first->version == DELTA ? first->relation->lo : 0, limit_of(first))
+                     : run(plan);
+    return status == DONE ? plan_flush(plan) : status;
 }

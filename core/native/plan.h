@@ -15,6 +15,8 @@
 #include "fold.h"
 #include "relation.h"
 
+#define CHECK_EVERY 16384 /* rows between two looks at signals and limits */
+
 enum Version { ALL, OLD, DELTA };
 
 enum Code {
@@ -62,6 +64,7 @@ typedef struct {
 } Op;
 
 typedef struct Plan Plan;
+typedef struct Stage Stage;
 /* 1 or 0: the answer of a test; STOPPED: an exception was raised; UNDEFINED: there is no value. */
 typedef int (*Call)(void *context, int op, int64_t *registers);
 typedef int (*Check)(void *context);
@@ -72,6 +75,11 @@ struct Plan {
     int count;
     int64_t *registers;
     uint32_t register_count;
+    const Plan *shared;   /* of a clone: the plan whose operations it runs */
+    Relation *out;        /* where new facts go; of a clone: to a relation of its own */
+    Stage **stages;       /* of the loops, in a plan that runs in blocks: see block.c */
+    int64_t *keys;        /* room for the keys of a block */
+    int countdown;        /* rows until the next look at signals and limits */
     uint64_t derivations; /* how often a fact was derived, new or known */
     Call call;
     Check check;
@@ -86,6 +94,18 @@ int op_reserve(Op *op, uint32_t from_count, uint32_t to_count);
 
 /* Derive everything once; DONE or a failure. */
 int plan_run(Plan *plan);
+
+/* Whether a plan can run in blocks: every loop hands over BLOCK rows at a time to what follows, so that
+ * look-ups wait for memory together.  Then: derive everything from rows [row, end) of its first loop. */
+int plan_has_blocks(const Plan *plan);
+int plan_run_blocks(Plan *plan, uint64_t row, uint64_t end);
+void plan_free_stages(Plan *plan);
+
+/* A plan for another thread: it runs the same operations in blocks, and keeps what is new to itself.
+ * `plan_gather` moves that to the relation of the head, when no thread runs any more. */
+Plan *plan_clone(const Plan *plan);
+int plan_flush(Plan *plan);
+int plan_gather(Plan *clone);
 
 /* An operation that reads no relation: 1 to go on, 0 if a test failed, or a failure. */
 int plan_apply(Plan *plan, int at);

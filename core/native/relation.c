@@ -150,10 +150,33 @@ static inline uint32_t slot_of(const Relation *relation, const int64_t *row, uin
     return at;
 }
 
-uint32_t relation_find(const Relation *relation, const int64_t *row) {
-    if (!relation->count) return NO_ROW;
-    uint32_t found = relation->hash.slots[slot_of(relation, row, hash_of(row, relation->width))];
+static inline uint32_t find_hashed(const Relation *relation, const int64_t *row, uint64_t hash) {
+    uint32_t found = relation->hash.slots[slot_of(relation, row, hash)];
     return found ? (found & mask_of(&relation->hash)) - 1 : NO_ROW;
+}
+
+uint32_t relation_find(const Relation *relation, const int64_t *row) {
+    return relation->count ? find_hashed(relation, row, hash_of(row, relation->width)) : NO_ROW;
+}
+
+void relation_find_many(const Relation *relation, const int64_t *rows, uint32_t count, uint32_t *found) {
+    uint64_t hashes[BLOCK];
+    uint32_t width = relation->width, mask;
+    if (!relation->count) {
+        for (uint32_t i = 0; i < count; i++) found[i] = NO_ROW;
+        return;
+    }
+    mask = mask_of(&relation->hash);
+    for (uint32_t i = 0; i < count; i++) {
+        hashes[i] = hash_of(rows + (size_t)i * width, width);
+        PREFETCH(&relation->hash.slots[start_of(hashes[i], mask)]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t slot = relation->hash.slots[start_of(hashes[i], mask)];
+        if (slot && (slot & ~mask) == tag_of(hashes[i], mask))
+            PREFETCH((const char *)relation->words + ((slot & mask) - 1) * row_bytes(relation));
+    }
+    for (uint32_t i = 0; i < count; i++) found[i] = find_hashed(relation, rows + (size_t)i * width, hashes[i]);
 }
 
 static inline int fits_narrow(const int64_t *row, uint32_t width) {
@@ -250,9 +273,8 @@ static inline int same_key(const Index *index, uint32_t one, uint32_t other) {
     return 1;
 }
 
-uint32_t index_find(const Index *index, const int64_t *key, const uint32_t **rows) {
-    if (!index->group_count) return 0;
-    uint64_t hash = hash_of(key, index->width);
+static inline uint32_t index_find_hashed(
+    const Index *index, const int64_t *key, uint64_t hash, const uint32_t **rows) {
     uint32_t mask = mask_of(&index->hash), tag = tag_of(hash, mask), at = start_of(hash, mask), found;
     while ((found = index->hash.slots[at]) != 0) {
         uint32_t number = (found & mask) - 1;
@@ -264,6 +286,38 @@ uint32_t index_find(const Index *index, const int64_t *key, const uint32_t **row
         at = (at + 1) & mask;
     }
     return 0;
+}
+
+uint32_t index_find(const Index *index, const int64_t *key, const uint32_t **rows) {
+    return index->group_count ? index_find_hashed(index, key, hash_of(key, index->width), rows) : 0;
+}
+
+void index_find_many(
+    const Index *index, const int64_t *keys, uint32_t count, const uint32_t **rows, uint32_t *counts) {
+    uint64_t hashes[BLOCK];
+    uint32_t groups[BLOCK], width = index->width, mask;
+    if (!index->group_count) {
+        for (uint32_t i = 0; i < count; i++) counts[i] = 0;
+        return;
+    }
+    mask = mask_of(&index->hash);
+    for (uint32_t i = 0; i < count; i++) {
+        hashes[i] = hash_of(keys + (size_t)i * width, width);
+        PREFETCH(&index->hash.slots[start_of(hashes[i], mask)]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t slot = index->hash.slots[start_of(hashes[i], mask)];
+        groups[i] = slot && (slot & ~mask) == tag_of(hashes[i], mask) ? (slot & mask) - 1 : NO_ROW;
+        if (groups[i] != NO_ROW) PREFETCH(&index->groups[groups[i]]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (groups[i] == NO_ROW) continue;
+        const Group *group = &index->groups[groups[i]];
+        PREFETCH((const char *)index->relation->words + group->first * row_bytes(index->relation));
+        if (group->count > 1) PREFETCH(index->rows + group->at);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        counts[i] = index_find_hashed(index, keys + (size_t)i * width, hashes[i], &rows[i]);
 }
 
 static int make_room_for_group(Index *index) {

@@ -110,6 +110,13 @@ Index *relation_index(Relation *relation, const uint32_t *columns, uint32_t widt
 /* The rows with this key, in ascending order; 0 if there are none. */
 uint32_t index_find(const Index *index, const int64_t *key, const uint32_t **rows);
 
+/* The same for up to BLOCK keys, one after the other: while the memory for one is on its way, the others
+ * are asked for. */
+#define BLOCK 128
+void relation_find_many(const Relation *relation, const int64_t *rows, uint32_t count, uint32_t *found);
+void index_find_many(
+    const Index *index, const int64_t *keys, uint32_t count, const uint32_t **rows, uint32_t *counts);
+
 /* Bytes that a relation and its indexes hold. */
 uint64_t relation_bytes(const Relation *relation);
 

@@ -7,6 +7,7 @@ stream; with `--watch` it follows its fact files; with `--db` it lives in a file
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -61,7 +62,6 @@ Facts: TypeAlias = Callable[[], dict[str, list[Row]]]  # reads the initial facts
 
 # Flags of Soufflé without a meaning here: (flag, takes a value, why).
 _IGNORED: list[tuple[tuple[str, ...], bool, str]] = [
-    (("-j", "--jobs"), True, "evaluation is single-threaded"),
     (("-m", "--magic-transform"), True, "magic sets are not needed: queries use indexes"),
     (("--magic-transform-exclude", "--inline-exclude"), True, ""),
     (("--profile-use", "--profile-frequency", "--live-profile"), False, ""),
@@ -131,6 +131,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-P", "--pragma", action="append", default=[], metavar="KEY:VALUE", help="as .pragma")
     add_functor_arguments(parser)
+    parser.add_argument(
+        "-j",
+        "--jobs",
+        type=jobs,
+        default=1,
+        metavar="N",
+        help="threads of the compiled machine; auto: one for each processor (default: 1)",
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="report progress")
     parser.add_argument("--show", metavar="WHAT", help="show a stage (initial-ast, …) instead of running")
     parser.add_argument("--version", action="version", version=f"everlog {__version__}")
@@ -143,6 +151,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             ignored.add_argument(*flags, dest=name, metavar="X", help=argparse.SUPPRESS)
         else:
             ignored.add_argument(*flags, dest=name, action="store_true", help=argparse.SUPPRESS)
+
+
+def jobs(text: str) -> int:
+    """The number of threads that `-j` asks for."""
+    if text == "auto":
+        return os.cpu_count() or 1
+    if text.isdecimal() and 1 <= int(text) <= 1024:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is neither a number of threads nor `auto`")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -254,7 +271,7 @@ def _evaluated(program: Program, arguments: argparse.Namespace, meter: Meter, re
         rows = read_for_run(program, folder, arguments.no_warn, tell, meter.reading)
     profile = None if arguments.profile is None else recording.run
     with recording.phase("evaluating"):
-        result = evaluate(program, rows, progress or meter.finding, limits, profile)
+        result = evaluate(program, rows, progress or meter.finding, limits, profile, arguments.jobs)
     recording.size = result.size
     return result
 

@@ -428,5 +428,5 @@ def test_flags_of_souffle_take_one_line_of_help(capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit):
         main(["run", "--help"])
     told = capsys.readouterr().out
-    assert "flags of Soufflé that are accepted and ignored:\n  --legacy -j -m " in told
+    assert "flags of Soufflé that are accepted and ignored:\n  --legacy -m " in told
     assert "-j X" not in told

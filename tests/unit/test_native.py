@@ -16,7 +16,8 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everlog.core.evaluate import reference, seminaive
+from everlog.core.evaluate import native_rounds, reference, seminaive
+from everlog.core.ir.operations import Plan
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -33,6 +34,7 @@ from everlog.core.program import (
     Variable,
 )
 from everlog.core.program.bodies import rule_may_fail
+from everlog.core.program.dependencies import Unit
 from everlog.core.program.functors import BUILTINS, COMPARISONS
 from everlog.core.program.values import NAN, SIGNED_MAX, SIGNED_MIN, EvaluationError
 from everlog.core.runtime.guards import LimitExceeded, Limits, memory_in_use
@@ -287,6 +289,62 @@ def test_rows_are_sorted_as_python_sorts_them() -> None:
     ]
     found.fill(rows)
     assert list(found.sorted_rows()) == sorted(set(rows))
+
+
+def test_a_recursion_is_planned_again_when_it_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = compile_text(
+        ".decl e(x:number, y:number) .decl p(x:number, y:number)"
+        " p(x, y) :- e(x, y). p(x, y) :- p(y, x). p(x, z) :- p(x, y), p(y, z), !e(z, z)."
+    )
+    known: list[float] = []
+    planned = native_rounds.planned
+
+    def noted(program: Program, unit: Unit, rule: Rule, delta: int | None, statistics: Any) -> Plan:
+        if len(rule.body) == 3 and delta == 0:
+            known.append(statistics("p").rows)
+        return planned(program, unit, rule, delta, statistics)
+
+    monkeypatch.setattr(native_rounds, "planned", noted)
+    same_as_the_reference(program, {"e": [(n, n + 1) for n in range(45)]})
+    assert known[-1] > 1000
+    assert len(known) == 2
+
+
+# ── threads ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_threads_derive_what_one_derives() -> None:
+    """Joins, tests, functors in Python, recursion, on enough rows for all threads."""
+    program = compile_text(
+        ".decl e(x:number, y:number) .decl s(x:number, y:symbol) .decl p(x:number, y:number) .decl q(x:symbol)"
+        " s(x, cat(to_string(x % 50), to_string(y % 3))) :- e(x, y). q(y) :- s(x, y), !e(x, x), strlen(y) > 1."
+        " p(x, y) :- e(x, y), e(y, x). p(x, y) :- p(y, x). p(x, z) :- p(x, y), e(y, z), x < z, z < x + 40."
+    )
+    chance = random.Random(2)
+    facts = {"e": sorted({(chance.randrange(400), chance.randrange(400)) for _ in range(20_000)})}
+    one, two = seminaive.evaluate(program, facts), seminaive.evaluate(program, facts, jobs=3)
+    for name in program.relations:
+        assert one.relation(name) == two.relation(name)
+        two.relations.words[name].check()
+
+
+@pytest.mark.parametrize("limits", [Limits(seconds=0.3), None])
+def test_all_threads_end_at_a_limit_and_at_ctrl_c(limits: Limits | None) -> None:
+    before = threading.active_count()
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    if limits is None:
+        timer.start()
+    with pytest.raises(LimitExceeded if limits else KeyboardInterrupt):
+        seminaive.evaluate(ENDLESS, MANY, limits=limits, jobs=2)
+    if limits is None:
+        timer.join()
+    assert threading.active_count() == before
+
+
+def test_what_fails_on_a_thread_is_left_to_python() -> None:
+    program = compile_text(".decl n(x:number) .decl p(x:number) p(10 / x) :- n(x), n(y), x < y.")
+    with pytest.raises(EvaluationError, match="division by zero"):
+        seminaive.evaluate(program, MANY, jobs=2)
 
 
 # ── limits ───────────────────────────────────────────────────────────────────────────────────
