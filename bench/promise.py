@@ -514,12 +514,12 @@ def work_of(db: Database) -> int:
 
 
 def played(
-    db: Database, stream: Stream, on: set[Update], number: int, seconds: float, batch: int
+    db: Database, stream: Stream, on: set[Update], number: int, seconds: float, batch: int, least: int = 1
 ) -> tuple[int, int]:
-    """Toggle facts, up to a number or a time; how many updates that were, and facts told."""
+    """Toggle facts, up to a number or a time, and at least a few; how many, and facts told."""
     done = told = 0
     start = time.process_time()
-    while done < number and time.process_time() - start < seconds:
+    while done < number and (done < least or time.process_time() - start < seconds):
         part = list(itertools.islice(stream, batch))
         if batch == 1:
             name, row = part[0]
@@ -542,7 +542,7 @@ def measured(case: Case, size: int, seconds: float) -> tuple[float, float, Fract
     db = Database.from_text(declared(case.rules), facts=facts)
     on = {(name, row) for name, rows in facts.items() for row in rows}
     stream = case.stream(size)
-    played(db, stream, on, 6000, seconds, case.batch)
+    played(db, stream, on, 6000, seconds, case.batch, least=100)
     before = work_of(db)
     start = time.process_time()
     done, told = played(db, stream, on, 2000, seconds, case.batch)

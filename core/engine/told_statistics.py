@@ -2,7 +2,8 @@
 
 The planner splits rules: hidden columns and aggregates become relations of its own (`emp/0`,
 `@sum1 of total#1`; core.engine.planning.normal).  Their names mean nothing to a user, so their
-time, work and bytes are added to the first rule that was written and reads them.
+time, work and bytes are added to the first rule that was written and reads them; where a part has
+moved to another strategy, its move is told of that rule.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ def told(found: Statistics, rules: Iterable[Rule], written: Mapping[str, Rule]) 
                 seconds=owner.seconds + part.seconds,
                 compiling=owner.compiling + part.compiling,
                 work=owner.work + part.work,
+                strategy=part.strategy if part.moved else owner.strategy,
+                moved=part.moved or owner.moved,
             )
     by_relation: dict[str, RelationStatistics] = {
         each.name: each for each in found.relations if not is_made(each.name)

@@ -11,6 +11,7 @@
 | `carried` | columns that recursive rules carry along, and the steps of their other columns |
 | `joined_values` | relations whose facts of one key are joined into one: lattices |
 | `growing`, `growth_uses` | sums and counts through recursion; which uses are sound |
+| `lattice_laws` | the laws of lattices, tried on values |
 | `ordered_groups` | aggregates over intervals of an order: ranks, windows, running totals |
 | `best_values` | relations that are maps to a least or greatest value; which uses are monotone |
 | `order` | the order of rows and values |

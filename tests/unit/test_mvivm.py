@@ -263,13 +263,19 @@ def test_auto_sees_every_update_whatever_the_rule_is_like(case: str) -> None:
 def test_auto_sees_the_join_inside_an_aggregate() -> None:
     text = RINGS + " .decl n(k:number) n(k) :- k = count : { r(a, b), s(b, c), t(a, c) }."
     db = Database.from_text(text, facts=HUBS)
-    toggled(db, "r", (0, 0), 2000)
-    assert {rule.name: rule.strategy for rule in db.stats().rules}["@count1 of n#1#1"] == "heavy_light"
+    toggled(db, "r", (0, 0), 4000)
+    (counting,) = [rule for rule in db.stats().rules if rule.name == "n#1"]
+    assert counting.strategy == "heavy_light"
+    assert counting.moved.startswith("to heavy_light after step")
+    (told,) = [rule["in_use"] for rule in db.explanation()["rules"] if rule["name"] == "n#1"]
+    (part,) = told["parts"]
+    assert (part["strategy"], part["update_cost"]) == ("heavy_light", "O(D^1/2) amortized")
+    assert part["moves"] == [counting.moved]
 
 
 def test_auto_sees_updates_in_batches() -> None:
-    facts = {"s": [(b, 2 * n) for b in range(4) for n in range(2000)]}
-    facts["t"] = [(a, 2 * n + 1) for a in range(4) for n in range(2000)]
+    facts = {"s": [(b, 2 * n) for b in range(4) for n in range(4000)]}
+    facts["t"] = [(a, 2 * n + 1) for a in range(4) for n in range(4000)]
     db = Database.from_text(RINGS, facts=facts)
     for n in range(400):
         with db.transaction():

@@ -31,12 +31,10 @@ ROOT = HERE.parent.parent
 PYODIDE = HERE / "node_modules" / "pyodide"
 ENGINE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 DEPENDENCIES = ("lark", "attrs", "sortedcontainers")
-LEFT_OUT = tuple(
-    f"everlog.{each}" for each in "agents bench commands editor notebook profile programs repl".split()
-)
+LEFT_OUT = tuple(f"everlog.{each}" for each in "agents bench commands editor programs repl".split())
 KINDS = {".py", ".lark", ".nrc"}
 MOST_FACTS = 60_000  # characters of an example
-OWN = ("playground.js", "engine.js", "worker.js", "sharing.js", "boot.py")
+OWN = ("early.js", "playground.js", "engine.js", "worker.js", "sharing.js", "boot.py")
 
 
 def packages() -> Iterator[str]:
@@ -87,6 +85,7 @@ def examples() -> list[dict[str, str]]:
 POLICY = """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self';
     style-src 'self'; connect-src 'self'; img-src 'self' data:; worker-src 'self'; base-uri 'none';
     form-action 'none'">"""
+EARLY = '<script type="module" src="./early.js"></script>'
 TABS = '<div id="tabs" role="tablist" aria-label="Panels">'
 TAB = '<button type="button" role="tab" id="tab-program" aria-controls="program">Program</button>'
 QUERY = '      <section id="query" class="panel" role="tabpanel" aria-labelledby="tab-query" tabindex="-1"'
@@ -98,7 +97,7 @@ def page() -> str:
     panel = (HERE / "panel.html").read_text(encoding="utf-8")
     changes = {
         "/console/": "./",
-        "./main.js": "./playground.js",
+        '<script type="module" src="./main.js">': f'{EARLY}\n  <script type="module" src="./playground.js">',
         "<title>everlog</title>": f"{POLICY}\n  <title>everlog playground</title>",
         "With <code>everlog serve": "Installed, with <code>everlog serve",
         TABS: f"{TABS}\n        {TAB}",

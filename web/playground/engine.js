@@ -4,10 +4,15 @@ const waiting = new Map(); // id → what to do with the answer
 let number = 0;
 
 export class Engine {
-  /** `onEvents(bytes)` gets what changed; `onState(text)` says whether Python is there. */
-  constructor({ onEvents = () => {}, onState = () => {} } = {}) {
-    Object.assign(this, { onEvents, onState });
+  constructor() {
+    this.listen({});
     this.begin();
+  }
+
+  /** `onEvents(bytes)` gets what changed; `onState(text, error)` hears when Python is there, or not. */
+  listen({ onEvents = () => {}, onState = null }) {
+    Object.assign(this, { onEvents, onState });
+    if (onState) this.ready.then(() => onState("ready"), (error) => onState("failed", error));
   }
 
   begin() {
@@ -23,10 +28,7 @@ export class Engine {
         }
       };
     });
-    this.ready.then(
-      () => this.onState("ready"),
-      (error) => this.onState("failed", error),
-    );
+    this.ready.catch(() => {}); // whoever listens hears of it
   }
 
   send(message) {
@@ -55,6 +57,7 @@ export class Engine {
     for (const { reject } of waiting.values()) reject(new Error("stopped"));
     waiting.clear();
     this.begin();
+    this.listen(this);
   }
 }
 

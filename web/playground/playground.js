@@ -3,7 +3,7 @@
 import { answerBy } from "./api.js";
 import { byId, element, onClick, onSubmit, tell } from "./dom.js";
 import { Editor } from "./editor.js";
-import { Engine } from "./engine.js";
+import { began, engine } from "./early.js";
 import { showDiagnostics, showError } from "./mistakes.js";
 import { packed, unpacked } from "./sharing.js";
 import { proposeStep } from "./steps.js";
@@ -25,26 +25,25 @@ reach(x, z) :- reach(x, y), line(y, z).
 let program = null;
 let facts = null;
 let stream = null; // of events, to the workbench
+const unread = []; // events that came before the workbench has begun to read
 let begun = false;
 let running = false;
 let name = "program.dl";
-const began = performance.now();
+let again = false; // whether to run once more, when this run has ended
 
-const engine = new Engine({
-  onEvents: (bytes) => stream?.enqueue(bytes),
-  onState: (state, error) => {
-    if (state === "failed") tell("program-told", `Python did not start: ${error.message}`);
-    else if (begun) tell("program-told", "stopped; nothing runs");
-    else first();
-    byId("run").disabled = state !== "ready";
-  },
-});
+function onState(state, error) {
+  if (state === "failed") tell("program-told", `Python did not start: ${error.message}`);
+  else if (begun) tell("program-told", "stopped; nothing runs");
+  else first();
+  byId("run").disabled = state !== "ready";
+}
 
 /** The stream of changes: it lasts as long as the program. */
 function changes(options) {
   const body = new ReadableStream({
     start(controller) {
       stream = controller;
+      for (const bytes of unread.splice(0)) stream.enqueue(bytes);
     },
     cancel() {
       stream = null;
@@ -58,67 +57,78 @@ function changes(options) {
 
 answerBy((target, options) => (target.startsWith("/changes") ? Promise.resolve(changes(options)) : engine.ask(target, options)));
 
+/** Run what the editors have; a program that runs already is run again after it. */
 async function run() {
+  again = running;
   if (running) return;
   running = true;
   byId("stop").disabled = false;
-  byId("run").disabled = true;
   tell("program-told", "running …");
   showDiagnostics("program-mistakes", program, []);
   showDiagnostics("facts-mistakes", facts, []);
+  program.file = name;
   const from = performance.now();
+  let holds = false;
   try {
     const response = await engine.start(program.value, facts.value, name);
     const answer = await response.json();
-    if (!response.ok) {
-      tell("program-told", "");
-      const where = answer.error.code === "bad-fact" ? ["facts-mistakes", facts] : ["program-mistakes", program];
-      showError(...where, answer.error);
-    } else {
-      const sizes = answer.relations.reduce((sum, each) => sum + each.size, 0);
-      tell("program-told", `${sizes.toLocaleString("en")} facts in ${((performance.now() - from) / 1000).toFixed(2)} s`);
-      document.body.dataset.ran = String(Math.round(performance.now() - from));
-      if (!begun) {
-        begun = true;
-        await begin();
-      }
-    }
+    holds = response.ok;
+    if (holds) ran(answer, performance.now() - from);
+    else refused(answer.error);
   } catch (error) {
     tell("program-told", error.message);
-  } finally {
-    running = false;
-    byId("run").disabled = false;
-    byId("stop").disabled = true;
   }
+  running = false;
+  byId("stop").disabled = true;
+  if (again) await run();
+  else if (holds) await beginOnce();
+}
+
+function ran({ relations }, ms) {
+  const count = relations.reduce((sum, each) => sum + each.size, 0);
+  tell("program-told", `${count.toLocaleString("en")} fact${count === 1 ? "" : "s"} in ${(ms / 1000).toFixed(2)} s`);
+  document.body.dataset.ran = String(Math.round(ms));
+}
+
+function refused(error) {
+  tell("program-told", "");
+  showError(...(error.code === "bad-fact" ? ["facts-mistakes", facts] : ["program-mistakes", program]), error);
+}
+
+async function beginOnce() {
+  if (begun) return;
+  begun = true;
+  await begin();
 }
 
 /** Python is there: run what the address has, or the first program. */
 async function first() {
   document.body.dataset.ready = String(Math.round(performance.now() - began));
-  await restored;
+  const wrong = await restored;
   await run();
-  if (!begun) await begin(); // the program has errors: the panels are there, and empty
+  if (wrong) showError("program-mistakes", null, wrong);
+  await beginOnce(); // of a program with errors the panels are empty
 }
 
+/** Take the program of a link; what is wrong with it, if something is. */
 async function fromAddress(parameters) {
-  const code = parameters.get("code");
-  if (!code) return false;
   try {
-    const found = await unpacked(code);
+    const found = await unpacked(parameters.get("code"));
     if (typeof found.program !== "string") throw new Error("it has no program");
     program.value = found.program;
     facts.value = typeof found.facts === "string" ? found.facts : "";
     name = "program.dl";
-    return true;
+    return null;
   } catch (error) {
-    showError("program-mistakes", null, { message: `this link cannot be read: ${error.message}`, code: "link" });
-    return false;
+    return { message: `this link cannot be read: ${error.message}`, code: "link" };
   }
 }
 
 async function restore() {
   const parameters = new URLSearchParams(location.hash.split("?")[1] ?? "");
-  if (!(await fromAddress(parameters))) program.value = FIRST;
+  const wrong = parameters.has("code") ? await fromAddress(parameters) : null;
+  if (!program.value) program.value = FIRST;
+  return wrong;
 }
 
 async function share() {
@@ -162,12 +172,17 @@ facts = new Editor(byId("facts-text"), { labelled: "facts-label", hint: 'line("C
 const restored = restore();
 let last = null; // the code that the address names
 onShow("program", async (parameters) => {
-  const code = parameters.get("code");
-  if (code && code !== last && last !== null && (await fromAddress(parameters))) run();
-  last = code ?? "";
+  const code = parameters.get("code") ?? "";
+  const isNew = code !== "" && last !== null && code !== last;
+  last = code;
+  if (!isNew || (await packed({ program: program.value, facts: facts.value })) === code) return;
+  const wrong = await fromAddress(parameters);
+  if (wrong) showError("program-mistakes", null, wrong);
+  else run();
 });
 onSubmit("program-form", run);
 onClick("stop", () => engine.stop());
 onClick("share", share);
 loadExamples();
 if ("serviceWorker" in navigator) navigator.serviceWorker.register(new URL("./offline.js", import.meta.url)).catch(() => {});
+engine.listen({ onEvents: (bytes) => (stream ? stream.enqueue(bytes) : unread.push(bytes)), onState });

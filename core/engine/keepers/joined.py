@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 Select = Callable[[Row], Row | None]
 Log = list[tuple[int, Row, bool]]
-ROW = 1_000  # units of work for one row, beside the steps of its view
+ROW = 1_600  # units of work for one row, beside the steps of its view
 TRIED = 16  # trial runs of delta take 1/16 of the work of a view
 APART = 64  # rows between two trials, on average
 

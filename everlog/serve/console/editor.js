@@ -67,6 +67,7 @@ export class Editor {
   /** `labelled` is the id of the text that names it; `submit` runs on Enter (`one`), or Ctrl + Enter. */
   constructor(host, { labelled, hint = "", one = false, change = () => {}, submit = () => {} }) {
     this.host = host;
+    this.file = null; // its name in diagnostics, if it has one
     const root = host.attachShadow({ mode: "open" });
     const send = () => {
       submit();
@@ -111,11 +112,16 @@ export class Editor {
     this.view.focus();
   }
 
+  /** Whether a diagnostic is about this text, not about a file that was there before. */
+  has(diagnostic) {
+    return Boolean(diagnostic.line) && (!diagnostic.file || diagnostic.file.startsWith("<") || diagnostic.file === this.file);
+  }
+
   /** Errors of the service, `{line, column, end_line, end_column, message, severity}`, where they are. */
   mark(diagnostics) {
     const text = this.value;
     const found = diagnostics
-      .filter((each) => each.line)
+      .filter((each) => this.has(each))
       .map((each) => {
         const from = offsetOf(text, each.line, each.column);
         const to = Math.max(offsetOf(text, each.end_line, each.end_column), Math.min(from + 1, text.length));

@@ -13,10 +13,10 @@ function excerpt(text, diagnostic) {
 
 function item(editor, diagnostic) {
   const text = editor?.value ?? "";
-  const here = diagnostic.line && !(diagnostic.file && /\.dl$/.test(diagnostic.file));
+  const here = editor?.has(diagnostic) ?? false;
   const place = here ? ` line ${diagnostic.line}, column ${diagnostic.column}` : diagnostic.line ? ` ${diagnostic.file}, line ${diagnostic.line}` : "";
   const head = [element("span", { class: "code" }, diagnostic.code ?? "error"), `${place}: ${diagnostic.message}`];
-  const parts = [here && editor ? element("button", { type: "button", class: "link", onclick: () => editor.select(diagnostic) }, ...head) : element("span", {}, ...head)];
+  const parts = [here ? element("button", { type: "button", class: "link", onclick: () => editor.select(diagnostic) }, ...head) : element("span", {}, ...head)];
   if (here) parts.push(element("pre", {}, excerpt(text, diagnostic)));
   if (diagnostic.hint) parts.push(element("p", { class: "hint" }, `hint: ${diagnostic.hint}`));
   return element("div", { class: `mistake ${diagnostic.severity ?? "error"}` }, ...parts);
