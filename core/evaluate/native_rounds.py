@@ -138,7 +138,9 @@ class NativeRounds(Rounds):
     def _assembled(self, out: machine.Relation, rule: Rule, delta: int | None, observed: Observed) -> Assembled:
         from everlog.core.native.assembly import assemble  # here: only where the machine was built
 
-        program = evolve(self.program, relations={**self.program.relations, **self.grouping.relations_made})
+        program, made = self.program, self.grouping.relations_made
+        if made:
+            program = evolve(program, relations={**program.relations, **made})
         plan = planned(program, self.unit, rule, delta, self._known, observed)
         names = {rule.head.relation, *(atom.relation for atom, _ in p.atoms_of(rule.body))}
         words = {name: self._words(name) for name in names}
