@@ -6,7 +6,11 @@ shares of the load, from one run: `1/250` means that 250 such updates take as lo
 Batches delete k random base facts in one step and insert them in another; a cell is the dearer of
 the two, also as a share of the load.
 
-    python -P bench/living.py [--small] [--only NAME] [--facts 100] [--batches]
+Edits are steps like those of a person who edits a function: of the facts about one value and its
+neighbours in the order of the first column, up to 40, half go and as many come, with values that
+neighbours have in the same columns; the next step takes the edit back.
+
+    python -P bench/living.py [--small] [--only NAME] [--facts 100] [--batches] [--edits 20]
 
 Data is generated with fixed seeds; `--small` uses small sizes.  The state at the end is compared
 with an evaluation from scratch.
@@ -29,7 +33,10 @@ from everlog import Database, compile_text, evaluate
 from everlog.bench.workloads.value_flow import PROGRAM as VALUE_FLOW
 from everlog.bench.workloads.value_flow import statements
 
+Fact = tuple[str, tuple[int, ...]]
+
 FACTOR = 4  # from one batch to the next
+EDITED = 40  # facts near each other, half of which an edit replaces
 CLASSES = """.decl same(x:number, y:number)
 .decl class(x:number, y:number) eqrel
 class(x, y) :- same(x, y).
@@ -43,7 +50,7 @@ class Case:
     base: Given
 
     @property
-    def facts(self) -> list[tuple[str, tuple[int, ...]]]:
+    def facts(self) -> list[Fact]:
         return [(name, row) for name, rows in self.base.items() for row in rows]
 
 
@@ -76,7 +83,7 @@ class Measured:
         self.load, self.database = timed(lambda: Database(self.program, facts=case.base))
         self.draw = random.Random(7)
 
-    def step(self, facts: list[tuple[str, tuple[int, ...]]], insert: bool) -> tuple[float, int]:
+    def step(self, facts: list[Fact], insert: bool) -> tuple[float, int]:
         """CPU seconds of one step, and the number of its changes."""
 
         def applied() -> int:
@@ -122,6 +129,45 @@ class Measured:
             size *= FACTOR
         return table_row(cells)
 
+    def edits(self, number: int) -> str:
+        """The table row of edits."""
+        seconds: list[float] = []
+        changed = 0
+        for _ in range(number):
+            gone, new = self.edit()
+            for out, into in ((gone, new), (new, gone)):
+                spent, changes = self.replaced(out, into)
+                seconds.append(spent)
+                changed += changes
+        seconds.sort()
+        shown = [statistics.mean(seconds), seconds[int(0.95 * (len(seconds) - 1))], seconds[-1]]
+        return table_row([self.case.name, *map(self.share, shown), str(changed // len(seconds))])
+
+    def edit(self) -> tuple[list[Fact], list[Fact]]:
+        """The facts that go and those that come in one edit."""
+        name = self.draw.choice([name for name, rows in self.case.base.items() if rows])
+        rows = sorted(self.case.base[name])
+        first = self.draw.randrange(max(1, len(rows) - EDITED))
+        near = rows[first : first + EDITED]
+        gone = self.draw.sample(near, (len(near) + 1) // 2)
+        columns = list(zip(*near, strict=True))
+        made = {tuple(self.draw.choice(column) for column in columns) for _ in gone}
+        new = made.difference(self.case.base[name])
+        return [(name, row) for row in sorted(gone)], [(name, row) for row in sorted(new)]
+
+    def replaced(self, gone: list[Fact], new: list[Fact]) -> tuple[float, int]:
+        """CPU seconds of a step that replaces facts by others, and the number of its changes."""
+
+        def applied() -> int:
+            with self.database.transaction() as transaction:
+                for name, row in gone:
+                    transaction.delete(name, row)
+                for name, row in new:
+                    transaction.insert(name, row)
+            return sum(len(rows) for rows in transaction.changes.values())
+
+        return timed(applied)
+
     def share(self, seconds: float) -> str:
         """A time as a share of the load."""
         ratio = seconds / self.load
@@ -145,18 +191,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--batches", action="store_true")
+    parser.add_argument("--edits", type=int, default=0)
     parser.add_argument("--facts", type=int, default=100)
     parser.add_argument("--only", default="")
     asked = parser.parse_args()
     if asked.batches:
         print(table_row(["program", *(f"{FACTOR**n}" for n in range(8))]))
+    elif asked.edits:
+        print(table_row(["program", "edit", "p95", "worst", "changes"]))
     else:
         heads = ["load", "first delete", "first insert", "delete", "p95", "worst", "insert", "worst", "changes"]
         print(table_row(["program", *heads]))
     for case in cases(asked.small):
         if asked.only in case.name:
             measured = Measured(case)
-            row = measured.batches() if asked.batches else measured.singles(asked.facts)
+            if asked.edits:
+                row = measured.edits(asked.edits)
+            else:
+                row = measured.batches() if asked.batches else measured.singles(asked.facts)
             print(row, flush=True)
             measured.check()
 

@@ -76,9 +76,9 @@ def wanted(rule: Rule, op: str = "", kind: Kind | None = None) -> Wanted:
     query, target, summed = query_of(rule), rule.head.args[-1] if op else None, ""
     whole = kind in (Kind.NUMBER, Kind.UNSIGNED)
     if op == "sum" and whole and isinstance(target, Variable) and target.name in query.variables:
-        summed = target.name
-        rule = evolve(rule, head=evolve(rule.head, args=(*rule.head.args[:-1], Constant(1, Kind.NUMBER))))
-        query = query_of(rule)
+        counted = evolve(rule, head=evolve(rule.head, args=(*rule.head.args[:-1], Constant(1, Kind.NUMBER))))
+        if target.name not in shown_variables(counted, query_of(counted)):  # no test above the join asks for it
+            summed, rule, query = target.name, counted, query_of(counted)
     told = op == "count" or (op == "sum" and whole) or (not op and query.free == set(query.variables))
     shown = Shown(frozenset(shown_variables(rule, query)), told and shows_head_only(rule))
     return Wanted(rule, shown, summed)

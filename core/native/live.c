@@ -106,11 +106,12 @@ void live_roll_back(Live *live) {
 /* The number of a row, which is added if need be. */
 static int number_of(Live *live, const int64_t *words, uint64_t hash, uint32_t *row) {
     *row = relation_find_hashed(live->relation, words, hash);
-    if (*row != NO_ROW) return make_room(live, live->relation->count);
-    int status = relation_add_hashed(live->relation, words, hash);
+    if (*row != NO_ROW) return DONE;
+    int status = make_room(live, live->relation->count + 1);
+    if (status == DONE) status = relation_add_hashed(live->relation, words, hash);
     if (status < 0) return status;
     *row = live->relation->count - 1;
-    return make_room(live, live->relation->count);
+    return DONE;
 }
 
 int live_has(const Live *live, const int64_t *words) {
@@ -172,9 +173,10 @@ void live_settle(Live *live) {
 
 /* ── rows of the unit ─────────────────────────────────────────────────────────────────────── */
 
-static int supported(Live *live, const int64_t *words, uint64_t hash, uint32_t newest) {
-    uint32_t row;
-    int status = number_of(live, words, hash, &row);
+/* `row` is the number of the row, or NO_ROW if it was not found before. */
+static int supported(Live *live, const int64_t *words, uint64_t hash, uint32_t row, uint32_t newest) {
+    int status = DONE;
+    if (row == NO_ROW) status = number_of(live, words, hash, &row);
     if (status < 0) return status;
     Life *life = &live->lives[row];
     if (life->state == HERE && newest >= life->seq) return DONE;
@@ -192,8 +194,7 @@ static int supported(Live *live, const int64_t *words, uint64_t hash, uint32_t n
     return push(&live->plus, row);
 }
 
-static int withdrawn(Live *live, const int64_t *words, uint64_t hash, uint32_t newest) {
-    uint32_t row = relation_find_hashed(live->relation, words, hash);
+static int withdrawn(Live *live, uint32_t row, uint32_t newest) {
     if (row == NO_ROW) return DONE;
     Life *life = &live->lives[row];
     if (life->state != HERE || newest >= life->seq) return DONE;
@@ -207,11 +208,11 @@ static int withdrawn(Live *live, const int64_t *words, uint64_t hash, uint32_t n
 }
 
 int live_support(Live *live, const int64_t *words) {
-    return supported(live, words, relation_hash(live->relation, words), 0);
+    return supported(live, words, relation_hash(live->relation, words), NO_ROW, 0);
 }
 
 int live_withdraw(Live *live, const int64_t *words) {
-    return withdrawn(live, words, relation_hash(live->relation, words), 0);
+    return withdrawn(live, relation_find(live->relation, words), 0);
 }
 
 static void swap_lists(List *one, List *other) {
@@ -342,10 +343,16 @@ static int flush(Run *run) {
     int count = batch->count, status = DONE;
     batch->count = 0;
     for (int i = 0; i < count; i++) relation_fetch_row(live->relation, batch->hashes[i]);
+    uint32_t rows[BATCH];
+    for (int i = 0; i < count; i++) {
+        const int64_t *words = batch->rows + (size_t)i * live->relation->width;
+        rows[i] = relation_find_hashed(live->relation, words, batch->hashes[i]);
+        if (rows[i] != NO_ROW) PREFETCH(&live->lives[rows[i]]);
+    }
     for (int i = 0; i < count && status >= 0; i++) {
         const int64_t *words = batch->rows + (size_t)i * live->relation->width;
-        if (run->mode == GAIN) status = supported(live, words, batch->hashes[i], run->pending[i]);
-        else status = withdrawn(live, words, batch->hashes[i], run->pending[i]);
+        if (run->mode == GAIN) status = supported(live, words, batch->hashes[i], rows[i], run->pending[i]);
+        else status = withdrawn(live, rows[i], run->pending[i]);
     }
     return status < 0 ? status : DONE;
 }
@@ -368,22 +375,29 @@ static int derived(Run *run, const Op *op, uint32_t newest) {
 static inline int next_row(Run *run, int at) {
     Op *op = &run->plan->ops[at];
     const Live *live = op->relation->live;
-    while (op->row < op->end) {
-        uint32_t row = op->code == SCAN ? (uint32_t)op->row : op->rows[op->row];
-        op->row++;
-        if (op->code == PROBE && op->row + AHEAD < op->end) {
-            uint32_t soon = op->rows[op->row + AHEAD];
-            PREFETCH(&live->lives[soon]);
-            PREFETCH((const char *)op->relation->words +
-                     (uint64_t)soon * op->relation->width * (op->relation->narrow ? 4 : 8));
+    const Life *lives = live->lives;
+    const uint32_t *rows = op->code == SCAN ? NULL : op->rows;
+    uint64_t first = op->row, next = first, end = op->end;
+    size_t size = (size_t)op->relation->width * (op->relation->narrow ? 4 : 8);
+    uint32_t mask = op->mask, bound = op->bound;
+    while (next < end) {
+        uint32_t row = rows ? rows[next] : (uint32_t)next;
+        next++;
+        if (rows && next + AHEAD < end) {
+            PREFETCH(&lives[rows[next + AHEAD]]);
+            PREFETCH((const char *)op->relation->words + rows[next + AHEAD] * size);
         }
-        run->unit->work++;
-        if (!sees(op, row)) continue;
+        Life life = lives[row];
+        if (!(mask >> life.state & 1) || life.seq >= bound) continue;
         spread(op, row, run->plan->registers);
-        uint32_t seq = seq_of(op, row), newest = run->newest[at];
-        run->newest[at + 1] = seq > newest ? seq : newest;
+        uint32_t newest = run->newest[at];
+        run->newest[at + 1] = live->own && life.seq > newest ? life.seq : newest;
+        run->unit->work += next - first;
+        op->row = next;
         return 1;
     }
+    run->unit->work += next - first;
+    op->row = next;
     return 0;
 }
 

@@ -63,7 +63,7 @@ def drawn_tree(bags: Sequence[Bag], free: Sequence[str], name: str, title: str) 
     labels = any(bag.shared for bag in bags)
     boxes = placed([bag.parent for bag in bags], sizes, drop=46 if labels else 30)
     edges = [
-        _edge(boxes[bag.parent], box, bag.shared)
+        edge(boxes[bag.parent], box, bag.shared)
         for bag, box in zip(bags, boxes, strict=True)
         if bag.parent is not None
     ]
@@ -132,7 +132,8 @@ def _bag(bag: Bag, rows: Sequence[Sequence[str]], box: Box, free: Sequence[str])
     return element("g", *parts)
 
 
-def _edge(parent: Box, child: Box, shared: Sequence[str]) -> Html:
+def edge(parent: Box, child: Box, shared: Sequence[str] = ()) -> Html:
+    """A curve from a box to one below, with what they share."""
     (x, y), (to_x, to_y) = (parent.middle[0], parent.bottom), (child.middle[0], child.y)
     half = (y + to_y) / 2
     line = f"M{x:.1f} {y:.1f}C{x:.1f} {half:.1f} {to_x:.1f} {half:.1f} {to_x:.1f} {to_y:.1f}"

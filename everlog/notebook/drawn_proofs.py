@@ -19,7 +19,7 @@ from everlog.explain.drawing import short, svg, wide
 from everlog.explain.markup import Html, element
 from everlog.explain.style import scoped
 from everlog.explain.tree_layout import Box
-from everlog.explain.trees import placed
+from everlog.explain.trees import edge, placed
 
 MOST = 60  # boxes in one drawing
 _WIDEST = 44  # letters in a box
@@ -96,7 +96,7 @@ def drawn(root: Branch, title: str, text: str) -> Html:
     nodes = nodes_of(root)
     boxes = placed([node.parent for node in nodes], [_size(node) for node in nodes], gap=16, drop=30)
     edges = [
-        _edge(boxes[node.parent], box) for node, box in zip(nodes, boxes, strict=True) if node.parent is not None
+        edge(boxes[node.parent], box) for node, box in zip(nodes, boxes, strict=True) if node.parent is not None
     ]
     drawing = svg(
         max(box.right for box in boxes) + 4,
@@ -143,10 +143,3 @@ def _boxes(nodes: list[Node], boxes: list[Box]) -> Iterator[Html]:
 
 def _line(text: str, kind: str, box: Box, down: float) -> Html:
     return element("text", text, class_=kind, x=box.middle[0], y=box.y + down, text_anchor="middle")
-
-
-def _edge(parent: Box, child: Box) -> Html:
-    (x, y), (to_x, to_y) = (parent.middle[0], parent.bottom), (child.middle[0], child.y)
-    half = (y + to_y) / 2
-    line = f"M{x:.1f} {y:.1f}C{x:.1f} {half:.1f} {to_x:.1f} {half:.1f} {to_x:.1f} {to_y:.1f}"
-    return element("path", class_="branch", d=line)

@@ -6,18 +6,16 @@ handed over, do they get the names that the user gave them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from everlog.core.program import Program
 from everlog.spark_backend import evaluate as backend
 from everlog.spark_backend.column_types import named
 from everlog.spark_backend.evaluate import Evaluated, telling
-from everlog.spark_backend.settings import DEFAULT, Settings
 
 if TYPE_CHECKING:
     from everlog.spark_backend.inputs import Input
-    from everlog.spark_backend.iterate import Progress
     from everlog.spark_backend.spark_types import DataFrame, SparkSession
 
 __all__ = ["Relations", "evaluate", "telling"]
@@ -49,20 +47,12 @@ class Relations(Mapping[str, "DataFrame"]):
 
 
 def evaluate(
-    spark: SparkSession,
-    program: Program,
-    inputs: Mapping[str, Input] | None = None,
-    settings: Settings = DEFAULT,
-    progress: Progress | None = None,
-    wanted: Collection[str] | None = None,
-    unique: bool = False,
-    dear: Collection[str] = (),
+    spark: SparkSession, program: Program, inputs: Mapping[str, Input] | None = None, **options: Any
 ) -> Relations:
-    """All relations of a program (or the `wanted` ones), from its facts and `inputs`.
+    """All relations of a program, from its facts and `inputs`.
 
-    An input is a DataFrame with the columns of its relation, by position, or rows of Python;
-    `unique` says that none has duplicate rows.  Every rule reads it anew, as is right for Parquet,
-    unless it is `dear`: then its rows are cached, without duplicates.  Raises FactError, or
-    NotOnSpark if the program cannot run on Spark, before anything runs.
+    An input is a DataFrame with the columns of its relation, by position, or rows of Python.
+    `options` are those of `everlog.spark_backend.evaluate`: `wanted` relations, `settings`, and
+    others.  Raises FactError, or NotOnSpark if the program cannot run on Spark, before it runs.
     """
-    return Relations(program, backend.evaluate(spark, program, inputs, settings, progress, wanted, unique, dear))
+    return Relations(program, backend.evaluate(spark, program, inputs, **options))

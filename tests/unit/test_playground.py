@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -24,6 +20,7 @@ import pytest
 from browser import CONTRASTS, at_width, chromium
 from selenium.webdriver.common.keys import Keys
 from serving import PATHS, until
+from static_server import StaticServer, playground
 
 from everlog.serve.in_browser import started
 
@@ -148,36 +145,13 @@ def test_the_bundle_of_the_editor_has_the_pinned_versions() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not (FOLDER / "node_modules" / "pyodide").is_dir():
-        if shutil.which("npm") is None:
-            pytest.fail("npm is missing: the playground is built with Node (Debian: apt-get install npm)")
-        subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=FOLDER, check=True)
-    out = tmp_path_factory.mktemp("playground") / "built"
-    subprocess.run([sys.executable, "-P", str(FOLDER / "build.py"), str(out)], check=True)
-    return out
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-class Server:
-    def __init__(self, folder: Path) -> None:
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-        self.url = f"http://127.0.0.1:{self.http.server_port}/"
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
-
-    def stop(self) -> None:
-        self.http.shutdown()
-        self.http.server_close()
+    return playground(tmp_path_factory.mktemp("playground") / "built")
 
 
 @pytest.fixture
-def server(folder: Path) -> Iterator[Server]:
-    one = Server(folder)
-    yield one
-    one.stop()
+def server(folder: Path) -> Iterator[StaticServer]:
+    with StaticServer(folder) as one:
+        yield one
 
 
 @pytest.fixture
@@ -223,7 +197,7 @@ def link(browser: Any, target: str) -> None:
 
 
 @pytest.mark.deep
-def test_a_program_is_written_run_asked_changed_and_explained(browser: Any, server: Server) -> None:
+def test_a_program_is_written_run_asked_changed_and_explained(browser: Any, server: StaticServer) -> None:
     opened(browser, server.url)
     assert told(browser).startswith("9 facts")
     until(lambda: told(browser, "#step") == "0", "the first event")
@@ -254,7 +228,7 @@ def test_a_program_is_written_run_asked_changed_and_explained(browser: Any, serv
 
 
 @pytest.mark.deep
-def test_an_example_runs_with_its_updates(browser: Any, server: Server) -> None:
+def test_an_example_runs_with_its_updates(browser: Any, server: StaticServer) -> None:
     opened(browser, server.url)
     browser.find_element("css selector", "#example option[value=access_control]").click()
     until(lambda: "556 facts" in told(browser), "the example")
@@ -264,7 +238,7 @@ def test_an_example_runs_with_its_updates(browser: Any, server: Server) -> None:
 
 
 @pytest.mark.deep
-def test_a_link_has_the_program_in_it(browser: Any, server: Server) -> None:
+def test_a_link_has_the_program_in_it(browser: Any, server: StaticServer) -> None:
     opened(browser, server.url)
     run(browser, '.decl town(x:symbol)\ntown("Zürich 😀").')
     browser.find_element("id", "share").click()
@@ -281,7 +255,7 @@ def test_a_link_has_the_program_in_it(browser: Any, server: Server) -> None:
 
 
 @pytest.mark.deep
-def test_an_endless_recursion_is_stopped(browser: Any, server: Server) -> None:
+def test_an_endless_recursion_is_stopped(browser: Any, server: StaticServer) -> None:
     opened(browser, server.url)
     write(browser, "#program-text", ".decl n(x:number)\nn(0).\nn(x + 1) :- n(x).")
     browser.find_element("id", "run").click()
@@ -295,18 +269,19 @@ def test_an_endless_recursion_is_stopped(browser: Any, server: Server) -> None:
 
 @pytest.mark.deep
 def test_it_works_without_a_network_after_the_first_load(browser: Any, folder: Path) -> None:
-    server = Server(folder)
-    opened(browser, server.url)
-    active = "return navigator.serviceWorker.ready.then((r) => r.active.state === 'activated')"
-    until(lambda: browser.execute_script(active), "all files are kept")
-    server.stop()
+    with StaticServer(folder) as server:
+        opened(browser, server.url)
+        active = "return navigator.serviceWorker.ready.then((r) => r.active.state === 'activated')"
+        until(lambda: browser.execute_script(active), "all files are kept")
     browser.get("about:blank")
     opened(browser, server.url)
     assert "5 facts" in run(browser, PATHS)
 
 
 @pytest.mark.deep
-def test_it_is_ready_in_eight_seconds_and_closes_a_thousand_edges_in_one(browser: Any, server: Server) -> None:
+def test_it_is_ready_in_eight_seconds_and_closes_a_thousand_edges_in_one(
+    browser: Any, server: StaticServer
+) -> None:
     """Wall time on a machine that does nothing else; of several tries the best one."""
     ready, closed = [], []
     edges = " ".join(f"edge({n}, {(n * 37 + 11) % 1000})." for n in range(1000))
@@ -325,7 +300,7 @@ def test_it_is_ready_in_eight_seconds_and_closes_a_thousand_edges_in_one(browser
 @pytest.mark.deep
 @pytest.mark.parametrize("width", [360, 1400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_panel_of_the_program_can_be_read(browser: Any, server: Server, width: int, scheme: str) -> None:
+def test_the_panel_of_the_program_can_be_read(browser: Any, server: StaticServer, width: int, scheme: str) -> None:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     at_width(browser, width)

@@ -333,6 +333,7 @@ def test_words_are_coloured_and_completed(page: Page) -> None:
     assert len(set(colours)) >= 4
 
 
+@pytest.mark.deep
 def test_marks_are_where_they_belong_beyond_the_basic_plane(page: Page) -> None:
     """Characters beyond the basic plane count as one for us and as two for JavaScript."""
     page.open("rules")
@@ -477,6 +478,7 @@ def test_a_proof_shows_the_value_of_an_aggregate_and_its_facts(page: Page, one: 
     assert not overlap(boxes_of(page))
 
 
+@pytest.mark.deep
 def test_a_proof_that_is_too_wide_is_drawn_downwards(page: Page, one: Served) -> None:
     """At any width the proved fact is visible, and boxes do not overlap."""
     one.insert("edge", *[(n, n + 1) for n in range(3, 12)])
@@ -531,6 +533,7 @@ def test_the_past_is_looked_at_with_a_slider(page: Page, one: Served) -> None:
     page.no_problems()
 
 
+@pytest.mark.deep
 def test_empty_panels_say_what_to_do_first(browser: Any, tmp_path: Path) -> None:
     with served(tmp_path, program="// nothing\n") as one:
         page = Page(browser, one.url)
@@ -638,7 +641,7 @@ def fill(page: Page, one: Served) -> None:
     page.sees("#changed", "path")
 
 
-@pytest.mark.parametrize("width", [360, 768, 1400])
+@pytest.mark.parametrize("width", [360, *(pytest.param(each, marks=pytest.mark.deep) for each in (768, 1400))])
 def test_it_never_scrolls_sideways(page: Page, one: Served, width: int) -> None:
     page.open("changes")
     fill(page, one)
@@ -661,7 +664,7 @@ def test_it_never_scrolls_sideways(page: Page, one: Served, width: int) -> None:
         assert wrapped == 0, "counts do not wrap"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.deep), "dark"])
 def test_every_text_can_be_read(page: Page, one: Served, scheme: str) -> None:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
@@ -702,6 +705,7 @@ def test_the_token_is_asked_for(browser: Any, tmp_path: Path) -> None:
         browser.get("about:blank")
 
 
+@pytest.mark.deep
 def test_pages_that_were_left_are_not_followed(page: Page, one: Served) -> None:
     """A browser may keep pages, with six connections for all."""
     for n in range(8):

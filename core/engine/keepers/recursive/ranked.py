@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, islice
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from everlog.core import program as p
@@ -36,7 +37,7 @@ from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.native.words import empty_words
-from everlog.core.program import Row
+from everlog.core.program import Row, Rule
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.shape import Facts, turned
 from everlog.core.storage.table_statistics import SAMPLE, Guess, Statistics, is_other_size
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from everlog.core.native import _machine as machine
 
 SHARE = 0.5  # of the work of a computation, that a turn may do
-LEAST = 2_000_000  # units of work, about ten milliseconds: too little to think about
+LEAST = 200_000  # units of work, a few milliseconds: too little to think about
 WASTE = 1000  # rows that are kept although they went, and as many as those that are there
 
 
@@ -217,9 +218,9 @@ class RankedKeeper(Keeper):
         for one in outer:
             source = self.live[one.source]
             if one.negated and source.going:
-                one.plan.gain_unblocked(source)
+                self._run(one.rule, one.plan.gain_unblocked, source)
             elif not one.negated and source.coming:
-                one.plan.gain(source, False)
+                self._run(one.rule, one.plan.gain, source, False)
         for live in self.others.values():
             live.settle()
         back = sum(live.coming for live in self.own.values())
@@ -229,20 +230,28 @@ class RankedKeeper(Keeper):
         back = sum(live.coming for live in self.own.values()) - back
         self._gain(guard, back)
 
+    def _run(self, rule: Rule, run: Callable[..., None], *what: object) -> None:
+        """Run a plan, and count its time for the rule."""
+        start = perf_counter()
+        run(*what)
+        time = self.store.time_of(rule)
+        time.runs += 1
+        time.seconds += perf_counter() - start
+
     def _lose(self, outer: list[Follower]) -> None:
         """Take back derivations, round by round; facts without any go."""
         assert self.plans is not None
         for one in outer:
             source = self.live[one.source]
             if one.negated and source.coming:
-                one.plan.lose_blocked(source)
+                self._run(one.rule, one.plan.lose_blocked, source)
             elif not one.negated and source.going:
-                one.plan.lose(source, False)
+                self._run(one.rule, one.plan.lose, source, False)
         while any(live.going for live in self.own.values()):
             delta = [name for name, live in self.own.items() if live.doom()]
             for name in delta:
                 for one in self.plans.inner[name]:
-                    one.plan.lose(self.live[name], True)
+                    self._run(one.rule, one.plan.lose, self.live[name], True)
             for name in delta:
                 self.live[name].bury()
 
@@ -259,7 +268,7 @@ class RankedKeeper(Keeper):
             known = 0
             for name in sizes:
                 for one in self.plans.inner[name]:
-                    one.plan.gain(self.live[name], True)
+                    self._run(one.rule, one.plan.gain, self.live[name], True)
 
     def _tell(self, step: Step, unread: list[WordTable]) -> None:
         """Tell the change; `unread` gets the tables that need none."""
@@ -299,7 +308,7 @@ class RankedKeeper(Keeper):
             self._plan()
         assert self.plans is not None
         for rule, plan in self.plans.whole:
-            plan.whole(self.own[rule.head.relation])
+            self._run(rule, plan.whole, self.own[rule.head.relation])
         self._gain(guard)
         self.load_work = self.unit.work
 
