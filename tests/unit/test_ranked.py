@@ -83,7 +83,7 @@ def test_ranks_that_are_used_up_begin_anew(left: int) -> None:
 
 @pytest.mark.parametrize(("rank", "count"), [(0, 1), (LAST, 1), (2**32 - 1, 1), (1, 0)])
 def test_ranks_and_counts_that_nothing_can_have_are_refused(rank: int, count: int) -> None:
-    engine, keeper = started(2)
+    _, keeper = started(2)
     *columns, ranks, counts = keeper.state()
     with pytest.raises(machine.Uncountable):
         keeper.restore([*columns, [rank, *ranks[1:]], [count, *counts[1:]]])
