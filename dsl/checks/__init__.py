@@ -10,6 +10,7 @@ them.
 | `inference`, `kinds` | what terms hold, and what does not fit |
 | `stratify` | no relation depends on its own absence |
 | `lower` | flat clauses to core rules |
+| `join_orders` | the orders that `.plan` gives, as places in the bodies of core rules |
 | `query_check` | a query as a rule that nobody declared |
 | `auxiliaries` | relations of systems that rules ask for |
 """
