@@ -342,7 +342,7 @@ class RankedKeeper(Keeper):
         return restore
 
     def _compact(self) -> None:
-        """Drop the rows that went, and symbols that no row has any more."""
+        """Copy the rows that are left, without those that went; symbols stay."""
         former = self.live
         self._make_relations()
         for name, live in former.items():
