@@ -417,7 +417,7 @@ ENTRIES: tuple[Entry, ...] = (
         "lattice",
         "a lattice is a type with a functor `Lub`, which joins two of its values",
         "`.lattice L<> { Bottom -> 0, Lub -> @lub(_, _) }` gives the type `L` an order. A column `v:L<>` has one "
-        "value for each key: all that is derived, joined. Other operators are `Glb`, `Leq` and `Top`.",
+        "value for each key: the join of all that are derived. Other operators are `Glb`, `Leq` and `Top`.",
     ),
     Entry(
         "DL092",
@@ -511,8 +511,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL132",
         "aggregate that is not monotone in a recursion",
-        "a value that goes through recursion is used only in ways that keep what was derived when it improves or "
-        "grows",
+        "when a value in a recursion improves or grows, everything that was derived must still hold",
         "A value may be passed on, added to (`+`), multiplied by what is known not to be negative, combined by "
         "`min` and `max`, and compared in the direction in which it improves (`d <= 5` for a minimum). A "
         "sum or count whose addends are not negative may be compared so that a larger one passes, too (`s > 50`), "

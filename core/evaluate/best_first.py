@@ -77,7 +77,7 @@ def offering(rule: Rule, known: BestMap) -> Rule:
 
 
 def only_adds(unit: Unit, maps: Mapping[str, BestMap]) -> bool:
-    """Whether a value that improves improves by as much whatever is derived from it."""
+    """Whether all rules only add to values: then a gain is passed on undiminished."""
     return all(_adds(rule, maps) for rule in unit.rules)
 
 
