@@ -37,7 +37,6 @@ cdef extern from "relation.h" nogil:
     CIndex *relation_index(CRelation *relation, const uint32_t *columns, uint32_t width)
     uint64_t relation_bytes(const CRelation *relation)
     void relation_swap(CRelation *one, CRelation *other)
-    uint32_t relation_find(const CRelation *relation, const int64_t *row)
     uint32_t NO_ROW
     int relation_check(const CRelation *relation)
     int relation_order(const CRelation *relation, const int *kinds, const uint32_t *ranks, uint32_t *order)
@@ -170,6 +169,13 @@ cdef class Symbols:
 
     def __len__(self):
         return len(self.texts)
+
+    cdef bint knows(self, tuple row):
+        """Whether all symbols of a row have an id."""
+        for value in row:
+            if type(value) is str and value not in self.ids:
+                return False
+        return True
 
     cdef int64_t id_of(self, object text) except -1:
         found = self.ids.get(text)
@@ -605,6 +611,8 @@ cdef class Chooser:
 
 cdef int _called(void *context, int at, int64_t *registers) noexcept with gil:
     cdef Plan plan = <Plan>context
+    if plan.error is not None:  # on another thread
+        return STOPPED
     try:
         return plan.answer(at, registers)
     except NoValue:
@@ -787,8 +795,9 @@ cdef class Plan:
     def run_on_threads(self, int jobs, uint32_t row, uint32_t end):
         """Split the rows of the first loop; each thread takes some when it has done the last."""
         size = max(_WORTH_A_THREAD // 4, (end - row) // (8 * jobs))
-        self.left = iter([(start, min(start + size, end)) for start in range(row, end, size)])
-        workers = [Worker(self) for _ in range(jobs)]
+        parts = [(start, min(start + size, end)) for start in range(row, end, size)]
+        self.left = iter(parts)
+        workers = [Worker(self) for _ in range(min(jobs, len(parts)))]
         threads = []
         try:
             for worker in workers[1:]:
@@ -874,9 +883,9 @@ cdef class Plan:
         if words == NULL:
             raise MemoryError
         try:
-            head.words_of(row, words)
-            if not live_has(head.c, words):
+            if row not in head:
                 return None
+            head.words_of(row, words)
             number = relation_find(head.c.relation, words)
         finally:
             PyMem_Free(words)

@@ -161,6 +161,8 @@ cdef class Live:
         if words == NULL:
             raise MemoryError
         try:
+            if type(row) is not tuple or not self.relation.symbols.knows(row):
+                return False
             self.words_of(row, words)
             return live_has(self.c, words) != 0
         except NotAWord:

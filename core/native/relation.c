@@ -211,9 +211,7 @@ static int add_hashed(Relation *relation, const int64_t *row, uint64_t hash) {
 uint64_t relation_hash(const Relation *relation, const int64_t *row) { return hash_of(row, relation->width); }
 
 uint32_t relation_find_hashed(const Relation *relation, const int64_t *row, uint64_t hash) {
-    if (!relation->count) return NO_ROW;
-    uint32_t found = relation->hash.slots[slot_of(relation, row, hash)];
-    return found ? (found & mask_of(&relation->hash)) - 1 : NO_ROW;
+    return relation->count ? find_hashed(relation, row, hash) : NO_ROW;
 }
 
 int relation_add_hashed(Relation *relation, const int64_t *row, uint64_t hash) {
@@ -236,7 +234,7 @@ int relation_add(Relation *relation, const int64_t *row) {
 
 int batch_put(Batch *batch, Relation *relation) {
     uint64_t hash = hash_of(batch->rows + (size_t)batch->count * relation->width, relation->width);
-    if (relation->hash.slots) PREFETCH(&relation->hash.slots[start_of(hash, mask_of(&relation->hash))]);
+    relation_fetch_slot(relation, hash);
     batch->hashes[batch->count] = hash;
     return ++batch->count == BATCH ? batch_flush(batch, relation) : DONE;
 }
@@ -244,13 +242,7 @@ int batch_put(Batch *batch, Relation *relation) {
 int batch_flush(Batch *batch, Relation *relation) {
     int count = batch->count, status = DONE;
     batch->count = 0;
-    if (relation->hash.slots) {
-        uint32_t mask = mask_of(&relation->hash);
-        for (int i = 0; i < count; i++) {
-            uint32_t found = relation->hash.slots[start_of(batch->hashes[i], mask)];
-            if (found) PREFETCH((const char *)relation->words + ((found & mask) - 1) * row_bytes(relation));
-        }
-    }
+    for (int i = 0; i < count; i++) relation_fetch_row(relation, batch->hashes[i]);
     for (int i = 0; i < count && status >= 0; i++)
         status = add_hashed(relation, batch->rows + (size_t)i * relation->width, batch->hashes[i]);
     return status < 0 ? status : DONE;
