@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from everlog.core.engine import Engine
 from everlog.core.evaluate import reference, seminaive
+from everlog.core.native import _machine as machine
 from everlog.core.program.executor import Update
 from everlog.dsl.check import compile_text
 
@@ -83,7 +84,35 @@ def steps() -> None:
     assert failed + first > 10
 
 
+def again() -> None:
+    """An index and a plan do after a failure what they would have done without it."""
+
+    def attempt() -> None:
+        symbols = machine.Symbols()
+        relation, out = machine.Relation((0, 0), symbols), machine.Relation((0, 0), symbols)
+        plan = machine.Plan(2, 2, symbols, lambda: None)
+        plan.put(0, "SCAN", -1, (), ((0, 0), (1, 1)))
+        plan.put(1, "ADD", 0, (0, 1))
+        plan.over(0, relation, 0, (0,))
+        plan.over(1, out, 0)
+        relation.fill([(n % 30, n) for n in range(90)])
+        failed: MemoryError | None = None
+        for act in (relation.advance, plan.run):
+            try:
+                act()
+            except MemoryError as error:
+                failed, LEFT.value = error, 0
+                act()
+        relation.check()
+        assert set(out) == set(relation)
+        if failed is not None:
+            raise failed
+
+    assert each(attempt) > 10
+
+
 if __name__ == "__main__":
+    again()
     evaluations(40, 1, 1)
     evaluations(1500, 3, 7)
     steps()

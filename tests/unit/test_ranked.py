@@ -90,7 +90,9 @@ def test_ranks_and_counts_that_nothing_can_have_are_refused(rank: int, count: in
 
 
 def test_a_question_about_unknown_symbols_leaves_nothing_behind() -> None:
-    text = ".decl e(x:symbol, y:symbol) .decl p(x:symbol, y:symbol) p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
+    text = (
+        ".decl e(x:symbol, y:symbol) .decl p(x:symbol, y:symbol) p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
+    )
     engine = Engine(compile_text(text), strategies={"p": "ranked"}, large=10**9)
     engine.apply([Update("e", ("a", "b"), True), Update("e", ("b", "c"), True)])
     (keeper,) = [one for one in engine._network.keepers if isinstance(one, RankedKeeper)]
