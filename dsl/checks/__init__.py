@@ -12,6 +12,6 @@ them.
 | `monotone` | values that go through recursion are used in one direction |
 | `stratify` | no relation depends on its own absence |
 | `lower` | flat clauses to core rules |
-| `query_check` | a query as a rule that nobody declared |
+| `query_check` | a query as the body of a rule, whose head its variables make |
 | `auxiliaries` | relations of systems that rules ask for |
 """
