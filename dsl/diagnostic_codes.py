@@ -239,7 +239,8 @@ ENTRIES: tuple[Entry, ...] = (
         "recursion through negation or aggregation",
         "no relation depends on itself through negation or aggregation",
         "`!` and aggregates read which facts a relation lacks, so the relation must be complete before. The "
-        "message shows the cycle that makes this impossible.",
+        "message shows the cycle that makes this impossible. Sums and counts that only grow, and `min` and `max` "
+        "in heads, are exceptions.",
     ),
     # ── names and places ─────────────────────────────────────────────────────────────────────
     Entry(
