@@ -24,7 +24,7 @@ EXAMPLES = """
   everlog explain prog.dl path#2        one rule
   everlog explain prog.dl --html page.html
   everlog explain prog.dl --deltas --code
-  everlog explain prog.dl -F facts      the plan of each rule on these facts: order, index, rows expected and tried
+  everlog explain prog.dl -F facts      the plan of each rule on these facts, with its rows
   everlog explain prog.dl --ir          the machine of each unit, and each rule as loops
 """
 
