@@ -16,6 +16,7 @@
 | `best_values` | relations that are maps to a least or greatest value; which uses are monotone |
 | `order` | the order of rows and values |
 | `fact_rows` | rows from outside, checked against a relation |
+| `shown` | rules in print, without the names that the checker makes |
 | `executor` | the protocol of everything that runs a program |
 """
 

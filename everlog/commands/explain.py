@@ -34,7 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ir", action="store_true", help="show the machine of each unit of `run`, and each rule as loops"
     )
-    parser.add_argument("--deltas", action="store_true", help="show the delta rules of each rule")
+    parser.add_argument(
+        "--deltas",
+        action="store_true",
+        help="show the delta rules as they run, with names of the planner",
+    )
     parser.add_argument(
         "--engine",
         choices=("local", "in-process", "spark"),
