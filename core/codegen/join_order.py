@@ -53,11 +53,18 @@ Source: TypeAlias = tuple[Statistics, int, int]  # where a variable's values are
 
 @frozen
 class Estimate:
-    """One atom in the chosen order: rows tried for each row before it, and rows left in all."""
+    """One atom in the chosen order: rows tried per row before it; rows tried, and left, in all."""
 
     position: int
     matches: float
+    tried: float
     rows: float
+    bound: frozenset[Variable]  # those of its variables that have values before
+
+
+# What a run has told about a literal whose `bound` variables had values: rows tried for each row
+# before it, and rows left.
+Observed: TypeAlias = Mapping[tuple[Literal, frozenset[Variable]], tuple[float, float]]
 
 
 @frozen
@@ -88,7 +95,9 @@ class Ordering:
         set_variable: Variable | None = None,
         kept: Set[Variable] = frozenset(),
         late: int | None = None,
+        observed: Observed | None = None,
     ) -> None:
+        self.observed = observed or {}
         self.body, self.statistics, self.first, self.late = body, statistics, first, late
         self.set_variable = set_variable
         self.joined = [i for i, x in enumerate(body) if isinstance(x, Atom | Range)]
@@ -237,7 +246,8 @@ class Ordering:
                     sources.setdefault(argument, (known, column, position))
         for variable in self.variables[position]:
             sources.setdefault(variable, None)
-        order = (*prefix.order, Estimate(position, tried, rows))
+        bound = self.variables[position].intersection(prefix.sources)
+        order = (*prefix.order, Estimate(position, tried, prefix.rows * tried, rows, bound))
         return self._tested(_Prefix(cost, rows, sources, order, prefix.tested))
 
     def _drawn(self, prefix: _Prefix, atom: Atom) -> dict[int, tuple[Statistics, Columns, Columns]]:
@@ -294,6 +304,10 @@ class Ordering:
         They differ where a variable without a value stands twice, or a comparison excludes rows.
         """
         literal = self.body[position]
+        if self.observed:
+            seen = self.observed.get((literal, self.variables[position].intersection(prefix.sources)))
+            if seen is not None:
+                return seen
         if not isinstance(literal, Atom):
             return _RANGE, _RANGE
         looked, left = self._looked_up(position), self._left(position)

@@ -19,6 +19,7 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from attrs import frozen
 
+from everlog.core.codegen.join_order import Ordering
 from everlog.core.engine.fused import Fused, MetFailure
 from everlog.core.engine.keepers.base import BaseKeeper
 from everlog.core.engine.keepers.keeper import Keeper
@@ -38,7 +39,8 @@ from everlog.core.engine.told_statistics import told
 from everlog.core.engine.unrolled import Follow
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
-from everlog.core.program import Program, Row, Rule, Value, Variable
+from everlog.core.evaluate.shown_plans import ShownPlan, plan_of_estimates
+from everlog.core.program import Atom, Program, Row, Rule, Value, Variable
 from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import Pause, collector_paused, without_collections
@@ -639,6 +641,23 @@ class Engine:
         """The strategy that maintains a relation, and why."""
         planned = self._network.home[relation].planned
         return planned.strategy, planned.why
+
+    def join_plans(self, only: str | None = None) -> Iterator[ShownPlan]:
+        """How each rule is joined with the facts that are there now: whole, and from each change.
+
+        Rules of recursions, and those that a view of their join serves, are joined in other ways
+        and left out.  `only` names one relation or one rule.
+        """
+        store = self._network.store
+        recursive = {rule.name for unit in store.plan.units if unit.unit.recursive for rule in unit.unit.rules}
+        for rule in store.plan.program.rules:
+            atoms = [place for place, literal in enumerate(rule.body) if isinstance(literal, Atom)]
+            if only not in (None, rule.name, rule.head.relation) or rule.name in recursive:
+                continue
+            if len(atoms) > 1 and self._network.strategy_now(rule) in ("delta", "counts"):
+                known = store.statistics(rule)
+                for delta in (None, *atoms):
+                    yield plan_of_estimates(rule, delta, Ordering(rule.body, known, first=delta).chosen())
 
     def statistics(self) -> Statistics:
         found = statistics_of(self._network, self.moved, self.computed, self.proving, self.anew)

@@ -9,6 +9,9 @@
 | `machines` | which units the compiled machine runs, and why Python runs the others |
 | `run_relations` | the relations of a run on either machine, each converted once |
 | `native_rounds` | the rounds of a unit on the compiled machine |
+| `native_task` | a rule on the compiled machine, planned anew when it tries more than expected |
+| `grouped_bodies` | the bodies of aggregates as relations, joined once for all groups |
+| `shown_plans` | plans for readers: order, index, rows expected, tried and kept |
 | `listed_plans` | plans and machines as text, for `explain --ir` |
 | `value_columns` | which column of a binary relation is its value column |
 | `flow`, `ordered` | recursion that needs no rounds, or visits each key once |

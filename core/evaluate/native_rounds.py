@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 from attrs import define, evolve
 
 from everlog.core import program as p
-from everlog.core.codegen.join_order import Ordering
+from everlog.core.codegen.join_order import Estimate, Observed, Ordering
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.grouped_bodies import Bindings, Grouping
+from everlog.core.evaluate.native_task import NativeTask
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.run_relations import Relations, statistics_of_words
+from everlog.core.evaluate.shown_plans import plan_of_task
 from everlog.core.ir.lowering import lower
 from everlog.core.ir.operations import Plan
 from everlog.core.native.words import empty_words
@@ -31,20 +33,26 @@ from everlog.core.storage.table_statistics import Guess, Statistics, is_other_si
 
 if TYPE_CHECKING:
     from everlog.core.native import _machine as machine
+    from everlog.core.native.assembly import Assembled
 
 Progress = Callable[[str, int, int], None]
 _FEW = 1000  # facts of a growing relation that do not say yet what it will be like
 
 
 def planned(
-    program: Program, unit: Unit, rule: Rule, delta: int | None, known: Callable[[str], Statistics]
+    program: Program,
+    unit: Unit,
+    rule: Rule,
+    delta: int | None,
+    known: Callable[[str], Statistics],
+    observed: Observed | None = None,
 ) -> Plan:
     """The plan of a rule; `known` has statistics of the relations that it reads."""
     statistics = _statistics(rule, known)
 
-    def order(body: Sequence[Literal], bound: Set[Variable], first: int | None) -> list[int]:
+    def order(body: Sequence[Literal], bound: Set[Variable], first: int | None) -> Sequence[Estimate]:
         variables = frozenset(v for literal in body for v in variables_of_literal(literal))
-        return [one.position for one in Ordering(body, statistics, bound, first, kept=variables).chosen()]
+        return Ordering(body, statistics, bound, first, kept=variables, observed=observed).chosen()
 
     return lower(rule, order, program.relations, unit.positions(rule), delta)
 
@@ -61,12 +69,12 @@ def grouped(rule: Rule, known: Callable[[str], Statistics], grouping: Grouping) 
 
 
 @define
-class _Task:
-    """A plan that reads the change of `source` (None: of nothing)."""
+class _Numbered:
+    """A rule with `autoinc()`."""
 
     rule: Rule
-    source: str | None
     run: Callable[[], None]
+    source: str | None = None
 
     def __call__(self, delta: Facts | None, out: Facts) -> None:
         self.run()
@@ -97,10 +105,11 @@ class NativeRounds(Rounds):
         self.own = {name: relations.native(name) for name in unit.relations}
         self.candidates: dict[int, machine.Relation] = {}  # rule → what it has derived in this round
         self.recursive: list[tuple[Rule, int]] = []  # rules, with the atom that reads Δ
-        self.tasks: list[_Task] = []  # of the recursion
+        self.tasks: list[RoundTask] = []  # of the recursion
         self.planned_for = 0  # facts of the unit
         self.grouping = Grouping(program.relations)
         self.bindings: dict[str, machine.Relation] = {}  # of the bodies of aggregates
+        self.made: list[NativeTask] = []
 
     def run(self) -> None:
         rules = [(rule, self.unit.positions(rule) if self.unit.recursive else []) for rule in self.unit.rules]
@@ -109,32 +118,41 @@ class NativeRounds(Rounds):
         self.recursive = [(rule, place) for rule, places in rules for place in places]
         if delta and self.recursive:
             self.run_until_settled((), delta)
+        if self.profile is not None:
+            for task in self.made:
+                self.profile.rules[task.owner].plans.append(plan_of_task(task))
 
-    def _task(self, rule: Rule, delta: int | None) -> _Task:
+    def _task(self, rule: Rule, delta: int | None) -> RoundTask:
         out = self._out(rule)
         if p.draws_numbers(rule):
-            return _Task(rule, None, lambda: out.fill(self._numbered(rule)))
+            return _Numbered(rule, lambda: out.fill(self._numbered(rule)))
         rewritten, new = grouped(rule, self._known, self.grouping)
         for bindings in new:
-            self._bind(bindings)
-        made = self._assembled(rewritten, delta, out)
+            self._bind(bindings, rule.name)
         atom = None if delta is None else rule.body[delta]
-        return _Task(rule, atom.relation if isinstance(atom, Atom) else None, partial(made.run, self.jobs))
+        source = atom.relation if isinstance(atom, Atom) else None
+        task = NativeTask(rewritten, delta, source, partial(self._assembled, out), self.jobs, rule.name)
+        self.made.append(task)
+        return task
 
-    def _assembled(self, rule: Rule, delta: int | None, out: machine.Relation) -> machine.Plan:
+    def _assembled(self, out: machine.Relation, rule: Rule, delta: int | None, observed: Observed) -> Assembled:
         from everlog.core.native.assembly import assemble  # here: only where the machine was built
 
-        program = evolve(self.program, relations={**self.program.relations, **self.grouping.relations_made})
-        plan = planned(program, self.unit, rule, delta, self._known)
+        program, made = self.program, self.grouping.relations_made
+        if made:
+            program = evolve(program, relations={**program.relations, **made})
+        plan = planned(program, self.unit, rule, delta, self._known, observed)
         names = {rule.head.relation, *(atom.relation for atom, _ in p.atoms_of(rule.body))}
         words = {name: self._words(name) for name in names}
         return assemble(plan, words, self.program.functors, self.relations.symbols, self.guard.look, out)
 
-    def _bind(self, bindings: Bindings) -> None:
-        """Compute the bindings of the body of an aggregate."""
+    def _bind(self, bindings: Bindings, owner: str) -> None:
+        """Compute the bindings of the body of an aggregate of the rule `owner`."""
         out = empty_words(bindings.relation, self.relations.symbols)
         self.bindings[bindings.relation.name] = out
-        self._assembled(bindings.rule, None, out).run()
+        task = NativeTask(bindings.rule, None, None, partial(self._assembled, out), self.jobs, owner)
+        task(None, ())
+        self.made.append(task)
         out.advance()
 
     def _words(self, name: str) -> machine.Relation:
@@ -171,7 +189,12 @@ class NativeRounds(Rounds):
             facts = sum(map(len, self.own.values()))
             if not self.tasks or is_other_size(self.planned_for, facts):
                 self.planned_for = facts
+                before = {(task.owner, task.delta): task for task in self.tasks if isinstance(task, NativeTask)}
+                self.made = [task for task in self.made if task not in self.tasks]
                 self.tasks = [self._task(rule, place) for rule, place in self.recursive]
+                for task in self.tasks:
+                    if isinstance(task, NativeTask) and (task.owner, task.delta) in before:
+                        task.follow(before[task.owner, task.delta])
             tasks = self.tasks
         return super().round(tasks, delta, number)
 

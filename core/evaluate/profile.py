@@ -13,6 +13,7 @@ from time import perf_counter
 
 from attrs import define, field
 
+from everlog.core.evaluate.shown_plans import ShownPlan
 from everlog.core.program import Rule, atoms_of
 from everlog.core.program.dependencies import Unit
 
@@ -30,6 +31,7 @@ class RuleRuns:
     runs: int = 0
     seconds: float = 0.0
     found: int = 0
+    plans: list[ShownPlan] = field(factory=list)
 
 
 @define
@@ -49,6 +51,21 @@ class RunProfile:
     """The units of an evaluation, in order."""
 
     units: list[UnitRuns] = field(factory=list)
+
+    def plan_lines(self, only: str | None = None) -> Iterator[str]:
+        """The plans that rules were run with, as text; of one relation or rule with `only`."""
+        for unit in self.units:
+            rules = [one for one in unit.rules.values() if only in (None, one.rule.name, one.rule.head.relation)]
+            if not rules:
+                continue
+            machine = f"Python: {unit.machine}" if unit.machine else "the compiled machine"
+            yield f"{', '.join(unit.relations)}: evaluated by {machine}, {unit.seconds:.3f} s"
+            for one in rules:
+                yield f"  {one.rule.name}" + (f"   {one.seconds:.3f} s, {one.runs} runs" if one.runs else "")
+                for plan in one.plans:
+                    yield from (f"    {line}" for line in plan.lines())
+                if not one.plans:
+                    yield "    run at once with its unit, in no order of joins"
 
     @contextmanager
     def unit(self, unit: Unit, machine: str) -> Iterator[UnitRuns]:

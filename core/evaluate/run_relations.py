@@ -42,6 +42,7 @@ class Relations:
 
     def __init__(self, program: Program, shapes: Mapping[str, Shape], base: Mapping[str, Iterable[Row]]) -> None:
         self.program, self.shapes, self._base = program, shapes, base
+        self._derived = {rule.head.relation for rule in program.rules}
         self.tables = Tables(self._table)
         self.begin: Callable[[str, Iterable[Row]], Table] | None = None  # makes a table from base facts
         self.words: dict[str, machine.Relation] = {}
@@ -68,7 +69,7 @@ class Relations:
         found = self.words.get(name)
         if found is None:
             rows = self.tables[name].rows() if name in self.tables else self._base.get(name, ())
-            is_base = not self.program.rules_of(name) and not self.program.relations[name].choices
+            is_base = name not in self._derived and not self.program.relations[name].choices
             if is_words(rows) and rows.symbols is self.symbols and is_base:
                 found = rows  # nothing is added to it
             else:

@@ -32,6 +32,7 @@ from everlog.core.evaluate.ordered import key_levels, key_steps
 from everlog.core.evaluate.profile import RunProfile, UnitRuns
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.run_relations import Relations
+from everlog.core.evaluate.shown_plans import plan_of_estimates
 from everlog.core.evaluate.subsume import dominance_rule, dominated
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.ir.compile import Compiled, Run, compile_late, compile_rule
@@ -143,6 +144,8 @@ def _evaluated(
         if why_python or not _run_natively(context, unit, relations, profile, jobs):
             with _recorded(profile, unit, why_python or "a functor has no value") as runs:
                 UnitRun(context, unit, runs).run()
+                if runs is not None:
+                    context.tell_plans(unit, runs)
     return Evaluation(program, relations)
 
 
@@ -260,6 +263,13 @@ class Context:
             found = rule, compile_rule(rule, delta, self.shapes, known, functors, Use(known=settled))
             self.cache[id(rule), delta] = found
         return found[1]
+
+    def tell_plans(self, unit: Unit, runs: UnitRuns) -> None:
+        """Record the plans that Python has used for a unit."""
+        for rule, compiled in self.cache.values():
+            if rule.name in runs.rules and rule in unit.rules:
+                plan = compiled.plan
+                runs.rules[rule.name].plans.append(plan_of_estimates(rule, plan.delta, plan.estimates))
 
     def versions(self, rule: Rule, unit: Unit) -> list[Compiled]:
         """A rule as its unit runs it: from each atom of the unit, or as a whole."""

@@ -13,6 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import TypeAlias
 
+from attrs import evolve
+
+from everlog.core.codegen.join_order import Estimate
 from everlog.core.ir.operations import (
     Add,
     Compare,
@@ -27,6 +30,7 @@ from everlog.core.ir.operations import (
     Probe,
     Scan,
     Source,
+    Step,
     Unknown,
     Version,
 )
@@ -50,7 +54,7 @@ from everlog.core.program import (
 from everlog.core.program.bodies import may_fail, rule_may_fail, variables_of_literal
 
 # The order in which to join the atoms and ranges of a body whose `bound` variables have values.
-Order: TypeAlias = Callable[[Sequence[Literal], Set[Variable], int | None], Sequence[int]]
+Order: TypeAlias = Callable[[Sequence[Literal], Set[Variable], int | None], Sequence[Estimate]]
 
 
 def lower(
@@ -71,7 +75,7 @@ def lower(
         body.versions[delta] = Version.DELTA
     body.literals(delta)
     body.head(rule)
-    return Plan(rule, delta, tuple(body.operations))
+    return Plan(rule, delta, tuple(body.operations), tuple(body.steps))
 
 
 def lower_living(rule: Rule, order: Order, relations: Mapping[str, Relation], delta: int | None) -> Plan:
@@ -105,6 +109,7 @@ class _Body:
         self.versions: dict[int, Version] = {}
         self.waiting: list[Literal] = [x for x in body if not isinstance(x, Atom | Range)]
         self.operations: list[Operation] = []
+        self.steps: list[Step] = []
         self.bound: set[Variable] = set(bound)
         self.temporaries = 0
 
@@ -114,15 +119,18 @@ class _Body:
         `follows`: the atom at `delta` was read already.
         """
         self.ready_conditions()
-        for place in self.order(self.body, frozenset() if follows else self.bound, delta):
-            if follows and place == delta:
+        for expected in self.order(self.body, frozenset() if follows else self.bound, delta):
+            if follows and expected.position == delta:
                 continue
-            literal = self.body[place]
+            literal = self.body[expected.position]
             self.wanted_conditions(literal)
+            before = len(self.operations)
             if isinstance(literal, Range):
                 self.range(literal)
             else:
-                self.atom(place)
+                self.atom(expected.position)
+            reading = next(x for x in self.operations[before:] if isinstance(x, Scan | Probe | Exists | Count))
+            self.steps.append(Step(literal, reading, expected.tried, expected.rows, expected.bound))
             self.ready_conditions()
         self.ready_conditions(last=True)
         assert not self.waiting, f"not grounded: {self.body}"
@@ -278,6 +286,7 @@ class _Body:
         value = None if literal.target is None else inner.operand(literal.target)
         kind = literal.kind if value is None else self._kind_of(value, literal)
         target = self.temporary(literal.result.name) if literal.result in self.bound else literal.result
+        self.steps += [evolve(step, within=step.within + 1) for step in inner.steps]
         outer, body = literal.outer, tuple(inner.operations)
         self.operations.append(Fold(target, literal.op, value, outer, body, kind, literal.kind))
         self._given(target, literal.result, literal.kind)

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.core.program import Kind, Rule, Term, Variable
+from everlog.core.program import Kind, Literal, Rule, Term, Variable
 from everlog.core.storage.shape import Columns
 
 Operand: TypeAlias = Term  # for the compiled machine: a variable or a constant
@@ -154,9 +154,26 @@ def is_loop(operation: Operation) -> bool:
 
 
 @frozen
+class Step:
+    """An atom or a range in the order in which a plan joins them, with what the planner expected.
+
+    `operation` reads it; `within` counts the aggregates around it.  `tried` and `kept` are rows in
+    all; inside an aggregate, for one value of its outer variables.
+    """
+
+    literal: Literal
+    operation: Operation
+    tried: float
+    kept: float
+    bound: frozenset[Variable]  # those of its variables that have values before
+    within: int = 0
+
+
+@frozen
 class Plan:
     """One version of a rule; `delta` is the place of the atom that reads Δ, if one does."""
 
     rule: Rule
     delta: int | None
     operations: tuple[Operation, ...]
+    steps: tuple[Step, ...] = ()

@@ -55,7 +55,8 @@ class Lowering(AtomLowering):
     def made(self, delta: int | None) -> SetPlan:
         cost, variable = self.ordering.cost, self.set_variable
         operations, number = tuple(self.operations), self.temporaries
-        return SetPlan(self.rule, delta, operations, self.use, self.given, variable, number, cost)
+        order = self.ordering.final.order
+        return SetPlan(self.rule, delta, operations, self.use, self.given, variable, number, cost, order)
 
     def derive(self, action: Action) -> None:
         shape = self.shapes.get(self.rule.head.relation)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
+from everlog.core.codegen.join_order import Estimate
 from everlog.core.ir.operations import Binds, Compare, Exists, Index, Key, Let, Operand, Probe, Scan, Source
 from everlog.core.ir.uses import Action, Use
 from everlog.core.program import Aggregate, Atom, Range, Rule, Term, Variable
@@ -257,3 +258,4 @@ class SetPlan:
     set_variable: Variable | None = None
     temporaries: int = 0  # names that the plan has made
     cost: float = field(default=0.0, eq=False)  # estimated steps
+    estimates: tuple[Estimate, ...] = field(default=(), eq=False)  # its atoms in order

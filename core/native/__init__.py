@@ -9,5 +9,5 @@
 | `words` | relations for code that may run without the machine |
 | `availability` | whether the machine was built and is wanted |
 | `coverage` | which rules it can run, and how functors and comparisons are compiled |
-| `assembly` | a plan of `core.ir` as operations of the machine |
+| `assembly` | a plan of `core.ir` as operations of the machine, and what its steps have counted |
 """

@@ -13,7 +13,7 @@ from threading import Thread
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from everlog.core.native.availability import NotAWord, Undefined
+from everlog.core.native.availability import NotAWord, TooManyRows, Undefined
 from everlog.core.program.values import NoValue, float_sum
 from math import nan as NAN  # the one NaN of all values: core.program.exact
 
@@ -66,6 +66,7 @@ cdef extern from "plan.h" nogil:
         const CIndex *index
         CFold *fold
         int skip, is_total, is_unsigned
+        uint64_t entered
         uint32_t *columns
         uint32_t *to
         uint32_t to_count
@@ -82,6 +83,8 @@ cdef extern from "plan.h" nogil:
         void *context
     CPlan *plan_new(int ops, uint32_t registers)
     void plan_free(CPlan *plan)
+    uint64_t plan_rows(CPlan *plan)
+    uint64_t op_tried(COp *op)
     int op_reserve(COp *op, uint32_t from_count, uint32_t to_count)
     int plan_run(CPlan *plan)
     int plan_has_blocks(const CPlan *plan)
@@ -617,6 +620,8 @@ cdef int _checked(void *context) noexcept with gil:
         return STOPPED
     try:
         PyErr_CheckSignals()
+        if plan.most and plan_rows(plan.c) > plan.most:
+            raise TooManyRows
         plan.checks += 1
         if plan.checks >= _WATCH_EVERY:
             plan.checks = 0
@@ -636,6 +641,7 @@ cdef class Plan:
     cdef CPlan *c
     cdef object watch, error, left
     cdef int checks
+    cdef uint64_t most
     cdef list used  # relations, which must live as long as the plan
     cdef dict functions  # operation → function, kinds of arguments, kind of the result
     cdef dict remembered
@@ -646,7 +652,7 @@ cdef class Plan:
         if self.c == NULL:
             raise MemoryError
         self.c.call, self.c.check, self.c.context = _called, _checked, <void *>self
-        self.watch, self.error, self.checks = watch, None, 0
+        self.watch, self.error, self.checks, self.most = watch, None, 0, 0
         self.used, self.functions, self.remembered, self.symbols = [], {}, {}, symbols
 
     def __dealloc__(self):
@@ -656,6 +662,21 @@ cdef class Plan:
     def derivations(self):
         """How often a fact was derived so far, new or known."""
         return self.c.derivations
+
+    @property
+    def rows(self):
+        """The rows that its loops have tried so far."""
+        return plan_rows(self.c)
+
+    def counted(self):
+        """How often each operation began, and the rows that it has tried if it is a loop.
+
+        Tests of values and the like are not counted.
+        """
+        cdef int at
+        counts = [(self.c.ops[at].entered, op_tried(&self.c.ops[at])) for at in range(self.c.count)]
+        counts[self.c.count - 1] = self.c.derivations, 0
+        return counts
 
     def constant(self, int register, value, int kind):
         """Write a constant to a register that nothing else writes."""
@@ -743,11 +764,15 @@ cdef class Plan:
         registers[op.to[0]] = found
         return 1
 
-    def run(self, int jobs=1):
-        """Derive everything once; on so many threads, where there is enough to do."""
+    def run(self, int jobs=1, uint64_t most=0):
+        """Derive everything once; on so many threads, where there is enough to do.
+
+        On one thread, it raises TooManyRows after about `most` more rows, if that is not 0.
+        """
         cdef int status
         cdef uint32_t row, end
         self.error = None
+        self.most = most and most + plan_rows(self.c)
         if jobs > 1 and plan_has_blocks(self.c):
             row = self.c.ops[0].relation.lo if self.c.ops[0].version == DELTA else 0
             end = self.c.ops[0].relation.lo if self.c.ops[0].version == OLD else self.c.ops[0].relation.hi

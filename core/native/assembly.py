@@ -7,7 +7,7 @@ registers of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import assert_never
 
 from attrs import define
@@ -29,7 +29,7 @@ def assemble(
     symbols: machine.Symbols,
     watch: Callable[[], object],
     out: machine.Relation | None = None,
-) -> machine.Plan:
+) -> Assembled:
     """The plan over these relations, ready to run; builds the indexes that it needs.
 
     Derived facts go to the relation of the head, or to `out`.
@@ -41,7 +41,38 @@ def assemble(
         made.constant(register, constant.value, KIND_NUMBERS[constant.kind])
     for at, part in enumerate(code.parts):
         _Assembler(made, relations, functors, out, at, part).put_part()
-    return made
+    return Assembled(plan, made, [part.operation for part in code.parts])
+
+
+@define
+class Assembled:
+    """A plan, and the same plan on the machine; `laid_out` are its operations there."""
+
+    plan: ir.Plan
+    code: machine.Plan
+    laid_out: list[object]
+
+    def counted(self) -> list[tuple[int, int, int]]:
+        """For each step of the plan: how often it began, the rows it has tried and kept so far."""
+        counted = self.code.counted()
+        places = {id(operation): at for at, operation in enumerate(self.laid_out)}
+        steps = {id(step.operation) for step in self.plan.steps}
+        found = []
+        for step in self.plan.steps:
+            begun, tried = counted[places[id(step.operation)]]
+            kept = counted[self._next(places[id(step.operation)], steps)][0]
+            found.append((begun, tried if ir.is_loop(step.operation) else begun, kept))
+        return found
+
+    def _next(self, at: int, steps: Set[int]) -> int:
+        """Where the rows that a step keeps go: to the next step, or to the end of its body."""
+        depth = 0
+        for place in range(at + 1, len(self.laid_out)):
+            one = self.laid_out[place]
+            if not depth and (isinstance(one, _Collect | ir.Add) or id(one) in steps):
+                return place
+            depth += isinstance(one, ir.Fold) - isinstance(one, _Collect)
+        raise AssertionError("a body has an end")
 
 
 @define

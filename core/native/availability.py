@@ -18,6 +18,10 @@ class Undefined(Exception):
     """A functor has no value where a plan computes it; what that means is for Python to say."""
 
 
+class TooManyRows(Exception):
+    """A plan has tried more rows than it was given; what it has derived stands."""
+
+
 @cache
 def _built() -> ModuleType | None:
     try:

@@ -125,6 +125,7 @@ static int pass(Plan *plan, int at, int64_t **rows, uint32_t count);
 
 /* Hand over what a loop has made so far. */
 static inline int hand_over(Plan *plan, int at, Stage *stage, uint32_t made) {
+    if (!plan->shared) plan->ops[at].tried += made; /* threads do not count */
     int status = pass(plan, at + 1, stage->rows, made);
     if (status < 0 || (plan->countdown -= (int)made) > 0) return status;
     plan->countdown = CHECK_EVERY;
@@ -215,8 +216,9 @@ static int apply(Plan *plan, int at, int64_t **rows, uint32_t count) {
 /* Rows through the operations from `at` on; DONE or a failure. */
 static int pass(Plan *plan, int at, int64_t **rows, uint32_t count) {
     for (; count; at++) {
-        const Op *op = &plan->ops[at];
+        Op *op = &plan->ops[at];
         int left;
+        if (!plan->shared) op->entered += count;
         switch (op->code) {
             case PROBE: return probe(plan, at, rows, count);
             case SCAN:
@@ -250,5 +252,6 @@ static int pass(Plan *plan, int at, int64_t **rows, uint32_t count) {
 int plan_run_blocks(Plan *plan, uint64_t row, uint64_t end) {
     int status = plan->stages ? DONE : make_stages(plan);
     plan->countdown = CHECK_EVERY;
+    if (!plan->shared) plan->ops[0].entered++;
     return status < 0 ? status : scan(plan, 0, plan->registers, row, end);
 }

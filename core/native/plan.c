@@ -142,6 +142,13 @@ static int collect(Plan *plan, int at) {
     return fold_take(op->fold, word);
 }
 
+/* Count what a loop has tried, and begin it again. */
+static inline void begin(Op *op, uint64_t first) {
+    op->entered++;
+    op->tried += op->row - op->first;
+    op->row = op->first = first;
+}
+
 /* Enter the operation at `at`; 1 to go on, 0 to return to the loop before it, or a failure. */
 static inline int enter(Plan *plan, int at) {
     Op *op = &plan->ops[at];
@@ -151,12 +158,13 @@ static inline int enter(Plan *plan, int at) {
     uint32_t count;
     switch (op->code) {
         case SCAN:
-            op->row = op->version == DELTA ? op->relation->lo : 0;
+            begin(op, op->version == DELTA ? op->relation->lo : 0);
             op->end = limit_of(op);
             if (op->row == op->end) return 0;
             spread(op, op->row++, registers);
             return 1;
         case PROBE:
+            begin(op, 0);
             count = looked_up(op, registers, &rows);
             if (!count) return 0;
             op->rows = rows;
@@ -165,19 +173,20 @@ static inline int enter(Plan *plan, int at) {
             spread(op, rows[0], registers);
             return 1;
         case RANGE:
+            begin(op, 0);
             start_range(op, registers);
             if (!op->end) return 0;
             registers[op->to[0]] = value_of_range(op, op->row++);
             return 1;
-        case WITHIN: return is_within(op, registers);
+        case WITHIN: op->entered++; return is_within(op, registers);
         case FOLD: return enter_fold(op, registers);
-        case COLLECT: return collect(plan, at);
-        case EXISTS: return looked_up(op, registers, &rows) != 0;
-        case ABSENT: return looked_up(op, registers, &rows) == 0;
-        case FOUND: return is_found(op, registers);
-        case MISSING: return !is_found(op, registers);
-        case FILLED: return is_filled(op);
-        case EMPTY: return !is_filled(op);
+        case COLLECT: op->entered++; return collect(plan, at);
+        case EXISTS: op->entered++; return looked_up(op, registers, &rows) != 0;
+        case ABSENT: op->entered++; return looked_up(op, registers, &rows) == 0;
+        case FOUND: op->entered++; return is_found(op, registers);
+        case MISSING: op->entered++; return !is_found(op, registers);
+        case FILLED: op->entered++; return is_filled(op);
+        case EMPTY: op->entered++; return !is_filled(op);
         case UNKNOWN:
             gather(op, registers);
             return relation_find(op->relation, op->words) == NO_ROW;
@@ -234,6 +243,15 @@ static int run(Plan *plan) {
             if (plan->check(plan->context) < 0) return STOPPED;
         }
     }
+}
+
+uint64_t op_tried(const Op *op) { return op->tried + op->row - op->first; }
+
+uint64_t plan_rows(const Plan *plan) {
+    uint64_t rows = 0;
+    for (int i = 0; i < plan->count; i++)
+        if (plan->ops[i].code <= RANGE) rows += op_tried(&plan->ops[i]);
+    return rows;
 }
 
 static int start(Plan *plan) {

@@ -60,6 +60,9 @@ typedef struct {
     Fold *fold;           /* FOLD, and its COLLECT */
     int skip;             /* FOLD: the operation after its body */
     int is_total;         /* FOLD: it has a value over nothing, too */
+    uint64_t first;       /* SCAN, PROBE, RANGE: the first row */
+    uint64_t tried;       /* the same: the rows of loops that have ended; see `op_tried` */
+    uint64_t entered;     /* of an operation that reads a relation or collects: how often it began */
     uint32_t mask, bound; /* of a living relation: the states and moments of rows that it sees */
 } Op;
 
@@ -88,6 +91,10 @@ struct Plan {
 
 Plan *plan_new(int ops, uint32_t registers);
 void plan_free(Plan *plan);
+
+/* The rows that a loop has tried so far; and those that all loops have. */
+uint64_t op_tried(const Op *op);
+uint64_t plan_rows(const Plan *plan);
 
 /* Room in an operation for its operands and targets.  DONE or NO_MEMORY. */
 int op_reserve(Op *op, uint32_t from_count, uint32_t to_count);

@@ -106,7 +106,7 @@ class Statistics:
         if columns in self.exact:
             return max(1.0, float(self.exact[columns]))
         n = len(self.sample)
-        if not n:
+        if not n or not self.rows:  # a sample may be older than the number of rows
             return 1.0
         if not columns:
             return 1.0

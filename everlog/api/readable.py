@@ -26,6 +26,7 @@ from everlog.dsl.printer import print_statement
 from everlog.files.text_values import sorted_rows
 
 if TYPE_CHECKING:  # imported by the functions that need them
+    from everlog.core.evaluate.shown_plans import ShownPlan
     from everlog.core.proofs import Proof, WhyNot
     from everlog.notebook.rule_graph import RuleGraph
 
@@ -205,6 +206,20 @@ class Readable:
           in use       delta: hierarchical; of two atoms, the indexes of delta are the view tree
         """
         return explain_plan(self.program, asked=self._strategies, only=name, moved=self._engine.moved)
+
+    def plans(self, name: str | None = None) -> list[ShownPlan]:
+        """How rules join with the facts that are there: as a whole, and from a change of each atom.
+
+        >>> from everlog import Database
+        >>> db = Database.from_text('''
+        ...   .decl e(x:number, y:number)  .decl q(x:number, z:number)
+        ...   e(1, 2).  e(2, 3).  e(2, 4).  q(x, z) :- e(x, y), e(y, z).''')
+        >>> print(*db.plans("q")[0].lines(), sep="\\n")
+        q(x, z) :- e(x, y), e(y, z).
+          scan e(x, y)          expected        3.0
+          index on y: e(y, z)   expected        2.0
+        """
+        return self._read(lambda: list(self._engine.join_plans(name)))
 
     def explanation(self) -> dict[str, Any]:
         """The explanation as an object for JSON: see docs/costs.md."""

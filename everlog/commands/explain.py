@@ -14,6 +14,9 @@ from everlog.core.engine.planning.plan import NoSuchStrategy
 from everlog.core.evaluate.listed_plans import explain_ir
 from everlog.core.evaluate.seminaive import explain_code
 from everlog.core.program import Program
+from everlog.core.program.fact_rows import FactError
+from everlog.core.program.values import EvaluationError
+from everlog.files.text_values import FactsError
 from everlog.spark_backend.errors import SparkError
 
 EXAMPLES = """
@@ -21,6 +24,7 @@ EXAMPLES = """
   everlog explain prog.dl path#2        one rule
   everlog explain prog.dl --html page.html
   everlog explain prog.dl --deltas --code
+  everlog explain prog.dl -F facts      the plan of each rule on these facts: order, index, rows expected and tried
   everlog explain prog.dl --ir          the machine of each unit, and each rule as loops
 """
 
@@ -33,6 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--code", action="store_true", help="show the Python code of each rule")
     parser.add_argument(
         "--ir", action="store_true", help="show the machine of each unit of `run`, and each rule as loops"
+    )
+    parser.add_argument(
+        "-F",
+        "--fact-dir",
+        metavar="DIR",
+        help="run the program on the .facts files of a folder, and show each plan with what it expected and found",
     )
     parser.add_argument(
         "--deltas",
@@ -54,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     try:
         text = _explained(program, arguments)
-    except (NoSuchStrategy, NotInProgram, SparkError) as error:
+    except (NoSuchStrategy, NotInProgram, SparkError, EvaluationError, FactError, FactsError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     if arguments.html is None or arguments.html == "-":
@@ -72,6 +82,8 @@ def _explained(program: Program, arguments: argparse.Namespace) -> str:
     if arguments.engine == "spark":
         return _on_spark(program)
     asked = strategies_of(arguments)
+    if arguments.fact_dir is not None:
+        return _with_facts(program, arguments)
     if arguments.html is not None:
         from everlog.explain.page import page  # only --html needs it
 
@@ -97,6 +109,19 @@ def _explained(program: Program, arguments: argparse.Namespace) -> str:
     if arguments.deltas:
         return explain_delta_code(program, asked, arguments.name)
     return explain_code(program, arguments.name)
+
+
+def _with_facts(program: Program, arguments: argparse.Namespace) -> str:
+    """The plan of each rule as a run on the facts of a folder used it."""
+    from everlog.core.evaluate.profile import RunProfile
+    from everlog.core.evaluate.seminaive import evaluate
+    from everlog.initial_facts import read_for_run
+
+    if arguments.name is not None:
+        explain_plan(program, only=arguments.name)  # reports a name that does not exist
+    profile = RunProfile()
+    evaluate(program, read_for_run(program, Path(arguments.fact_dir), arguments.no_warn), profile=profile)
+    return "\n".join(profile.plan_lines(arguments.name))
 
 
 def _on_spark(program: Program) -> str:

@@ -98,6 +98,7 @@ def _unit_json(unit: UnitRuns, size: Callable[[str], int]) -> dict[str, Any]:
                 "reads": read[1],
                 "read": read[0],
                 "blow_up": runs.found / read[0] if runs.runs and read[0] else None,
+                "plans": [plan.to_json() for plan in runs.plans],
             }
         )
     return {

@@ -299,10 +299,10 @@ def test_a_recursion_is_planned_again_when_it_has_grown(monkeypatch: pytest.Monk
     known: list[float] = []
     planned = native_rounds.planned
 
-    def noted(program: Program, unit: Unit, rule: Rule, delta: int | None, statistics: Any) -> Plan:
+    def noted(program: Program, unit: Unit, rule: Rule, delta: int | None, statistics: Any, observed: Any) -> Plan:
         if len(rule.body) == 3 and delta == 0:
             known.append(statistics("p").rows)
-        return planned(program, unit, rule, delta, statistics)
+        return planned(program, unit, rule, delta, statistics, observed)
 
     monkeypatch.setattr(native_rounds, "planned", noted)
     same_as_the_reference(program, {"e": [(n, n + 1) for n in range(45)]})

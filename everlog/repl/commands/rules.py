@@ -56,12 +56,18 @@ def class_(session: Session, words: Words) -> None:
 @command(".plan", "[NAME]", "how relations are maintained, and why", THEME, completes=("name",))
 def plan(session: Session, words: Words) -> None:
     """
-    For everything, or for one relation or rule, as `everlog explain` prints it.  The language's own
-    `.plan 0:(2,1)` belongs on the line of its rule.
+    For everything, or for one relation or rule, as `everlog explain` prints it; for one, also the
+    order in which its atoms are joined with the facts that are there, and the rows expected.  The
+    language's own `.plan 0:(2,1)` belongs on the line of its rule.
     """
     if words and ":" in words[0]:
         raise CommandError("a `.plan` of the language belongs on the line of its rule")
-    session.screen.lines(session.db.explain(words[0] if words else None).split("\n"), paged=True)
+    name = words[0] if words else None
+    lines = session.db.explain(name).split("\n")
+    joins = [line for plan in session.db.plans(name) for line in plan.lines()] if name is not None else []
+    if joins:
+        lines += ["joins, with the facts that are there:", *(f"  {line}" for line in joins)]
+    session.screen.lines(lines, paged=True)
 
 
 @command(".code", "[NAME] [deltas]", "the Python code of rules", THEME, words=(0, 2), completes=("name", "deltas"))

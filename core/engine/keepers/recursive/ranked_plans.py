@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve, frozen
 
 from everlog.core import program as p
-from everlog.core.codegen.join_order import Ordering
+from everlog.core.codegen.join_order import Estimate, Ordering
 from everlog.core.ir.lowering import lower_living
 from everlog.core.ir.operations import Plan
 from everlog.core.native.words import KIND_NUMBERS
@@ -90,9 +90,9 @@ class RankedPlans:
         names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
         statistics = {name: self.statistics(name) for name in names}
 
-        def order(body: Sequence[Literal], bound: Set[Variable], first: int | None) -> list[int]:
+        def order(body: Sequence[Literal], bound: Set[Variable], first: int | None) -> Sequence[Estimate]:
             variables = frozenset(v for literal in body for v in variables_of_literal(literal))
-            return [one.position for one in Ordering(body, statistics, bound, first, kept=variables).chosen()]
+            return Ordering(body, statistics, bound, first, kept=variables).chosen()
 
         return lower_living(rule, order, self.relations, delta)
 
@@ -103,7 +103,7 @@ class RankedPlans:
         from everlog.core.native.assembly import assemble  # here: only where the machine was built
 
         words = {name: one.relation for name, one in self.live.items()}
-        return assemble(plan, words, {}, self.symbols, self.watch)
+        return assemble(plan, words, {}, self.symbols, self.watch).code
 
     def _proof(self, rule: Rule) -> Proof:
         from everlog.core.native.assembly import registers_of

@@ -1,0 +1,86 @@
+"""Rules are planned anew when they try more rows than expected, or relations have grown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from everlog.core.evaluate import native_task, run_relations, seminaive
+from everlog.core.evaluate.native_task import NativeTask
+from everlog.core.native.availability import why_not
+from everlog.core.storage.table_statistics import Statistics
+from everlog.dsl.check import compile_text
+
+pytestmark = pytest.mark.skipif(bool(why_not()), reason="the compiled machine is not there")
+
+TEXT = """
+.decl big(x:number, y:number)  .decl wide(y:number, z:number)  .decl few(z:number, w:number)
+.decl out(x:number, w:number)
+out(x, w) :- big(x, y), wide(y, z), few(z, w).
+"""
+FACTS = {
+    "big": [(x, x % 3) for x in range(3000)],
+    "wide": [(z % 3, z) for z in range(3000)],
+    "few": [(z, z + 1) for z in range(0, 3000, 700)],
+}
+
+
+@contextmanager
+def tasks() -> Iterator[list[NativeTask]]:
+    """The tasks that are made inside."""
+    found: list[NativeTask] = []
+    init = NativeTask.__init__
+
+    def made(self: NativeTask, *args: Any) -> None:
+        found.append(self)
+        init(self, *args)
+
+    with patch.object(NativeTask, "__init__", made):
+        yield found
+
+
+def test_a_rule_that_tries_far_more_rows_than_expected_is_planned_with_what_it_has_seen() -> None:
+    """The statistics say that `big` and `wide` hardly meet; each row meets a thousand."""
+    program = compile_text(TEXT)
+    honest = seminaive.evaluate(program, FACTS)
+    lies = {3000: 10.0, 5: 100_000.0}
+
+    def known(relation: Any) -> Statistics:
+        rows = [(number, number) for number in range(500)]
+        return Statistics(lies.get(len(relation), 1.0), rows, complete=False)
+
+    with tasks() as made, patch.object(run_relations, "statistics_of_words", known):
+        found = seminaive.evaluate(program, FACTS)
+    (task,) = made
+    assert task.replanned == 1
+    assert [str(step.literal) for step in task.made.plan.steps][-1] == "big(x, y)"
+    assert found.relation("out") == honest.relation("out")
+    assert len(found.relation("out")) == 5000
+    assert task.made.code.rows < 20_000, "three thousand rows each were to be tried"
+
+
+def test_a_rule_that_is_slow_in_any_order_ends() -> None:
+    """All orders try more than expected: in the end one runs through."""
+    program = compile_text(TEXT)
+    with tasks() as made, patch.object(native_task, "WORTH", 10), patch.object(native_task, "MORE", 0):
+        found = seminaive.evaluate(program, {**FACTS, "few": [(z, z % 7) for z in range(3000)]})
+    assert made[0].replanned <= native_task.TIMES
+    assert found.relation("out") == {(x, w) for x in range(3000) for w in range(7)}
+
+
+def test_a_recursive_rule_is_planned_by_what_its_relation_has_become() -> None:
+    program = compile_text(
+        """.decl e(x:number, y:number)  .decl p(x:number, y:number, n:number)
+p(x, y, 0) :- e(x, y).
+p(x, z, n + 1) :- p(x, y, n), e(y, w), p(w, z, 0), n < 3."""
+    )
+    edges = [(x, (x * 7 + k) % 300) for x in range(300) for k in range(3)]
+    with tasks() as made:
+        found = seminaive.evaluate(program, {"e": edges})
+    assert max(task.replanned for task in made if task.delta is not None) > 0
+    with patch.dict("os.environ", EVERLOG_PURE="1"):
+        assert seminaive.evaluate(program, {"e": edges}).relation("p") == found.relation("p")
