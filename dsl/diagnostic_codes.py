@@ -299,8 +299,8 @@ ENTRIES: tuple[Entry, ...] = (
         "DL058",
         "plan does not fit its rule",
         "a plan has an order for versions that the rule has, and each order lists every positive atom once",
-        "Version 0 is for the first recursive atom of the rule, 1 for the second. Plans of recursive rules are "
-        "checked and then ignored: the engine orders joins itself.",
+        "Version 0 is for the first recursive atom of the rule, 1 for the second. Without a plan the engine "
+        "orders joins itself.",
     ),
     Entry(
         "DL059",
@@ -329,6 +329,15 @@ ENTRIES: tuple[Entry, ...] = (
         "unknown parameter",
         "a directive has the parameters that the language reference lists",
         "A warning: the parameter is ignored, as Soufflé does.",
+    ),
+    Entry(
+        "DL063",
+        "plan that is not followed as written",
+        "an order lists the atoms of the rule that is joined, and begins with the one of which it reads what is "
+        "new",
+        "A warning; answers do not depend on it. Version 0 of a recursive rule reads what is new in its first "
+        "recursive atom, and joins that first. A rule that is not recursive has version 0 alone. The atoms of an "
+        "inlined relation are atoms of the rule.",
     ),
     # ── components ───────────────────────────────────────────────────────────────────────────
     Entry(
@@ -408,7 +417,7 @@ ENTRIES: tuple[Entry, ...] = (
         "lattice",
         "a lattice is a type with a functor `Lub`, which joins two of its values",
         "`.lattice L<> { Bottom -> 0, Lub -> @lub(_, _) }` gives the type `L` an order. A column `v:L<>` has one "
-        "value for each key: all that is derived, joined. Other operators are `Glb`, `Leq` and `Top`.",
+        "value for each key: the join of all that are derived. Other operators are `Glb`, `Leq` and `Top`.",
     ),
     Entry(
         "DL092",
@@ -502,8 +511,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL132",
         "aggregate that is not monotone in a recursion",
-        "a value that goes through recursion is used only in ways that keep what was derived when it improves or "
-        "grows",
+        "when a value in a recursion improves or grows, everything that was derived must still hold",
         "A value may be passed on, added to (`+`), multiplied by what is known not to be negative, combined by "
         "`min` and `max`, and compared in the direction in which it improves (`d <= 5` for a minimum). A "
         "sum or count whose addends are not negative may be compared so that a larger one passes, too (`s > 50`), "

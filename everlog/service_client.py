@@ -94,7 +94,7 @@ def _error_in(problem: urllib.error.HTTPError) -> dict[str, Any]:
 
 
 def _events(response: HTTPResponse) -> Iterator[tuple[str, str, Any]]:
-    """The events of a stream; a sign of life has no kind and no data."""
+    """The events of a stream; a heartbeat has no kind and no data."""
     kind = number = ""
     for line in response:
         name, _, value = line.decode().rstrip("\n").partition(": ")

@@ -9,6 +9,7 @@
 | `measure` | one measurement, in a process of its own |
 | `runs` | those processes: time limits, rounds in turn, answers compared before a time counts |
 | `digests`, `machine` | answers as numbers; memory of a process, description of the machine |
+| `figures` | the least of several runs, their spread, ratios |
 | `jobs`, `growth`, `soak`, `bars` | the measurements: tables, exponents, a long run, the bars |
 | `markdown_tables`, `plots`, `markdown_page` | tables, plots and docs/performance.md from JSON |
 | `main` | the command line |

@@ -11,6 +11,7 @@
 | `native_rounds` | the rounds of a unit on the compiled machine |
 | `native_task` | a rule on the compiled machine, planned anew when it tries more than expected |
 | `grouped_bodies` | the bodies of aggregates as relations, joined once for all groups |
+| `on_demand` | the answers of one query, without computing the rest |
 | `shown_plans` | plans for readers: order, index, rows expected, tried and kept |
 | `listed_plans` | plans and machines as text, for `explain --ir` |
 | `value_columns` | which column of a binary relation is its value column |

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from everlog.core import program as p
 from everlog.core.program import Kind, Program, Row, Rule, Value
@@ -73,11 +73,11 @@ def offering(rule: Rule, known: BestMap) -> Rule:
     args = rule.head.args
     rest = args[: known.column] + args[known.column + 1 :]
     head = p.Atom(f"{known.op} of {known.relation}", (args[known.column], *rest))
-    return Rule(head, rule.body, rule.name, rule.origin, rule.strategy, rule.failure)
+    return evolve(rule, head=head)
 
 
 def only_adds(unit: Unit, maps: Mapping[str, BestMap]) -> bool:
-    """Whether a value that improves improves by as much whatever is derived from it."""
+    """Whether all rules only add to values: then a gain is passed on undiminished."""
     return all(_adds(rule, maps) for rule in unit.rules)
 
 

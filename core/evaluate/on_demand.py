@@ -1,4 +1,4 @@
-"""The answers of a query, from facts that are not evaluated further than it needs."""
+"""Answer one query from base facts, and compute only what it needs."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class AtomLowering:
         return tuple(found)
 
     def cut(self, variable: Variable) -> tuple[Index, ...]:
-        """What the values of a loop are cut down to: those that further atoms have at all."""
+        """The indexes to which the values of a loop are cut down: others match nothing later."""
         if self.use.action is Action.YIELD:
             return ()
         return self.leading(variable)
@@ -180,7 +180,7 @@ class AtomLowering:
             self.values_of_key(name, atom.args[value], atom)
 
     def keys(self, index: Index, atom: Atom, values: Local) -> None:
-        """A loop over the keys of a binary relation, but those that a further atom lacks."""
+        """A loop over the keys of a binary relation, without those that a further atom lacks."""
         binds, again = self.bindings(index.key, atom.args)
         self.operations.append(ir.Keys(index, binds, values))
         self.operations += again

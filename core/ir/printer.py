@@ -120,7 +120,7 @@ class Printer:
         return self.expressions.term(term, self.here)
 
     def skip(self) -> str:
-        """The statement that leaves out what is at hand."""
+        """The statement that goes on with the next turn of the loop, or leaves the function."""
         self.skips = True
         return "continue" if self.loops else "return"
 

@@ -1,4 +1,4 @@
-"""Matches that no reader pays for, as a power of D.
+"""Matches that change no fact, as a power of D.
 
 One row of an atom is part of many matches.  Where the head shows all variables, each is a fact that
 changes, and its reader pays for it.  Else a match may change nothing: a hidden variable has another

@@ -315,7 +315,9 @@ class Uses:
             return None
         name = next(v.name for v in variables_of(value) if v.name in self.moves)
         why = f"`{value}` becomes worse for `{head.relation}` when the value of `{self.of[name]}` improves"
-        return self._wrong(None, name, why, f"a `{known.op}` takes what moves with it; here the sign is turned")
+        return self._wrong(
+            None, name, why, f"a `{known.op}` accepts values that move with their source; here the sign is turned"
+        )
 
     # ── terms ────────────────────────────────────────────────────────────────────────────────
 

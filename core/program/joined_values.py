@@ -33,7 +33,7 @@ class Joined:
         return tuple([row[column] for column in self.key])
 
     def together(self, one: Row, other: Row) -> Row:
-        """The fact that two facts of one key are."""
+        """Join two facts of one key."""
         out = list(one)
         for column, join in self.joins:
             if other[column] != one[column]:

@@ -6,7 +6,7 @@
 
 The braces have facts of their own, and compare one of their terms, the *place*, with *bounds* that
 only the rest of the rule knows.  For each value of the bounds the aggregate runs over an interval
-of places, so nobody has to join values with bounds: with the facts in order, an interval has its
+of places, so values need not be joined with bounds: with the facts in order, an interval has its
 total after two searches (`core.storage.ordered_totals`).
 """
 
@@ -218,7 +218,7 @@ def _shifted(bound: Bound | None, outside: Sequence[Variable]) -> Callable[[Sequ
 
 
 def most_counted(literal: Aggregate, body: Iterable[Literal]) -> int | None:
-    """The least number of which a rule's tests let no larger one pass; None if there is no such.
+    """The least count that a rule's tests refuse, with all larger ones; None if there is none.
 
     >>> n, number = Variable("n"), Kind.NUMBER
     >>> counting = Aggregate(n, "count", None, (), (), number)

@@ -8,8 +8,11 @@ them.
 | `name_checks`, `clauses`, `inline` | rules to flat clauses: one head, no `;`, nothing inlined |
 | `scopes` | which variables are grounded, and which an aggregate shares |
 | `inference`, `kinds` | what terms hold, and what does not fit |
+| `head_aggregates` | aggregates in heads, moved into bodies or made subsumptions |
+| `monotone` | values that go through recursion are used in one direction |
 | `stratify` | no relation depends on its own absence |
 | `lower` | flat clauses to core rules |
+| `join_orders` | the orders that `.plan` gives, as places in the bodies of core rules |
 | `query_check` | a query as a rule that nobody declared |
 | `auxiliaries` | relations of systems that rules ask for |
 """

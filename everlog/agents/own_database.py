@@ -92,7 +92,7 @@ class OwnDatabase:
 
 
 def _told(changes: Changes, relations: Collection[str]) -> dict[str, Any]:
-    """What a step changed in these relations; only how much, where that is long."""
+    """What a step changed in these relations; only the numbers where the list is long."""
     try:
         told = ChangesWriter(changes, _ANSWER).written(False, relations or None)
     except TooLarge:

@@ -34,7 +34,7 @@ def pattern_by_columns(relation: Relation, columns: Mapping[str, object]) -> Pat
 
 
 def pattern_in_text(relations: Relations, text: str) -> Pattern | None:
-    """The pattern that a text is, or None if it is a fact or not one atom.
+    """The pattern in a text; None for a fact, or for anything but one atom.
 
     A variable may stand in a pattern only twice or more, to say that columns are equal: `_` is any
     value, so that no misspelt symbol deletes everything.

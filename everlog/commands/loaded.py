@@ -45,7 +45,7 @@ def database_of(arguments: argparse.Namespace) -> Database | None:
 
 
 def facts_last(words: Sequence[str]) -> list[str]:
-    """The words of a command line, with facts such as `-edge(2,3)` last, where they are no flags.
+    """Move facts such as `-edge(2,3)` to the end of a command line: there they are no flags.
 
     >>> facts_last(["prog.dl", "-edge(2,3).", "-F", "facts"])
     ['prog.dl', '-F', 'facts', '--', '-edge(2,3).']

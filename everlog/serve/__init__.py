@@ -1,4 +1,4 @@
-"""A program as a service: HTTP and JSON, events for changes, a web console.
+"""A program as a service: HTTP and JSON, events for changes, a workbench in the browser.
 
 server       starts and stops a service: socket, threads, signals
 job_queue    the main thread, which owns the database, runs one job after another

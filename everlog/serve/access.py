@@ -69,7 +69,7 @@ class AccessRules:
             message = f"this service is not known as `{host[:80]}`: allow the name with `--allow-host`"
             return ApiError(421, "host", message)
         if not path.startswith(PREFIX):
-            return None  # the console, which is public
+            return None  # the workbench, which is public
         origin = headers.get("origin")
         sites = {site.strip().lower() for value in headers.getlist("sec-fetch-site") for site in value.split(",")}
         if (origin is not None and _place(origin) != host.lower()) or sites & _ELSEWHERE:

@@ -1,4 +1,4 @@
-"""The rule graph with a layout, for the console: boxes, arrows and what is recursive.
+"""The rule graph with a layout, for the workbench: boxes, arrows and what is recursive.
 
 The layout is that of `everlog explain --html` (`everlog.explain`).
 """

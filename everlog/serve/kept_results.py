@@ -76,7 +76,7 @@ class KeptResults:
         self.make_room()
 
     def make_room(self) -> None:
-        """Drop results, the one that was read last excepted, until the others fit."""
+        """Drop the results that were not read for longest, but never the newest, until all fit."""
         while len(self._kept) > 1 and (len(self._kept) > _MOST or self._size > self.most):
             del self._kept[next(iter(self._kept))]
 

@@ -1,4 +1,4 @@
-"""The files of the console, with the style and signs of `everlog explain --html`."""
+"""The files of the workbench, with the style and signs of `everlog explain --html`."""
 
 from __future__ import annotations
 

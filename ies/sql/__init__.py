@@ -8,6 +8,7 @@
 | `keeping` | values that are computed once, sets of sets among them |
 | `column_names`, `update_plan` | tables of a system; an update as queries of the old state |
 | `sqlite`, `postgres`, `scripts` | a plan as statements of one dialect |
+| `errors` | what a dialect cannot express |
 | `witness` | transitive closure by one witness per pair, written by hand |
 """
 

@@ -6,8 +6,11 @@
 | `base` | base facts |
 | `counted` | derivations per fact; `joined` replaces delta rules by a view of a join |
 | `groups` | aggregates, with totals and multisets from `aggregates` |
+| `intervals` | aggregates over a part of an order |
+| `best` | maps to a least or greatest value |
+| `growing` | recursion through sums, counts and lattices |
 | `flow/` | recursion that carries a column along |
-| `recursive/` | any other recursion, by witnesses |
+| `recursive/` | any other recursion: `ranked` on the compiled machine, `witnessed` in Python |
 | `merging` | equivalence relations that no rule of their own reads |
 | `auxiliary` | recursion with a system of auxiliary relations |
 | `recomputed` | nothing: the unit is evaluated again |

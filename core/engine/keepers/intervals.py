@@ -5,7 +5,7 @@ and space for each pair of them.  This keeper has the facts of each group in ord
 (`core.storage.ordered_totals`), and the bounds in order, too:
 
 *A fact comes or goes.*  The bounds whose intervals have its place lie side by side.  They are
-visited from the place outwards.  A count or sum changes for each of them.  A least or greatest
+visited from that place outwards.  A count or sum changes for each of them.  A least or greatest
 value changes only until an interval has a better one; a count that is compared with a constant
 matters only below that.  There the visit ends.
 
@@ -257,7 +257,7 @@ class OrderedKeeper(Keeper):
     def _visit(
         self, group: Row, targets: list[tuple[Any, Any]], gone: dict[Key, Value], new: dict[Key, Value]
     ) -> None:
-        """Compute the bounds whose intervals have one of some places."""
+        """Compute the values of the bounds whose intervals contain one of these places."""
         part = self.parts.get(group)
         if part is None or not part.bounds:
             return
@@ -279,7 +279,7 @@ class OrderedKeeper(Keeper):
                     break
 
     def _from(self, part: _Part, place: Any) -> Iterator[_Bound]:
-        """The bounds whose intervals have a place, from there outwards."""
+        """The bounds whose intervals contain a place, the nearest first."""
         bounds: Any = part.bounds
         if self.form.upper is None:
             last = bounds.bisect_left(_Edge(place)) if self._after else bounds.bisect_right(_Edge(place))
@@ -296,7 +296,7 @@ class OrderedKeeper(Keeper):
                 return
 
     def _is_beyond(self, target: Any, value: Value | None) -> bool:
-        """Whether the values of an interval and all larger ones do not depend on a target."""
+        """Whether a target changes neither the value of an interval nor that of a larger one."""
         if self.ordered.limit is not None:
             return value == self.ordered.limit
         if value is None or target != target:

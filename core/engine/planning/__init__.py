@@ -3,6 +3,7 @@
 | module | holds |
 |---|---|
 | `normal` | rules rewritten so that every change reaches them through one relation |
+| `existence` | hidden variables as auxiliary relations, where that costs no more |
 | `flow_rules` | which recursion carries a column along |
 | `ranked_rules` | which recursion the compiled machine keeps |
 | `systems` | the protocol of systems of auxiliary relations |

@@ -3,6 +3,8 @@
 | module | holds |
 |---|---|
 | `store` | tables, changes, witnesses and group values; rules compiled and bound to them |
+| `work` | rules that count what they do |
+| `word_table` | tables of what the compiled machine keeps |
 | `step` | turns, spreading, undo |
 | `changes` | the changes that a step reports |
 | `saved_state` | a unit's state as columns that a file can hold |

@@ -6,7 +6,7 @@
 | `hoist` | a union moves out of the loops that it does not need |
 | `gather` | the innermost loop and its tests become one expression |
 
-Each is a file, with a plan before and after it.
+Each is a file, with a plan before and after it.  `mentioned` says what an operation uses.
 """
 
 from collections.abc import Callable

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from everlog.core.engine.stepping.store import Store
     from everlog.core.native import _machine as machine
 
-SHARE = 0.5  # of the work of a computation, that a turn may do
-LEAST = 200_000  # units of work, a few milliseconds: too little to think about
-WASTE = 1000  # rows that are kept although they went, and as many as those that are there
+SHARE = 0.5  # a turn may do this share of the work of a computation
+LEAST = 200_000  # units of work, a few milliseconds, that every turn may do
+WASTE = 1000  # compact when more rows have gone than this, and than are there
 
 
 class RankedKeeper(Keeper):
@@ -151,7 +151,7 @@ class RankedKeeper(Keeper):
         return max(LEAST, int(SHARE * self.load_work))
 
     def _prepare(self, guard: Guard) -> None:
-        """Make room, and plans for the sizes of now."""
+        """Drop rows that went, and plan again if the relations have other sizes now."""
         self.guard = guard
         for live in self.live.values():
             if live.waste > max(WASTE, len(live)):
@@ -212,6 +212,7 @@ class RankedKeeper(Keeper):
             self.live[name].withdraw(rows)
 
     def _follow(self, guard: Guard) -> None:
+        """Take back derivations, derive anew what lost all of its own, and follow what came."""
         assert self.plans is not None
         outer = self.plans.outer
         self._lose(outer)
@@ -271,7 +272,7 @@ class RankedKeeper(Keeper):
                     self._run(one.rule, one.plan.gain, self.live[name], True)
 
     def _tell(self, step: Step, unread: list[WordTable]) -> None:
-        """Tell the change; `unread` gets the tables that need none."""
+        """Tell the change; tables that nobody has read yet go to `unread`, and are made later."""
         told = {name: live.told() for name, live in self.own.items()}
         changes: list[tuple[str, Facts, Facts]] = []
         for name, (gone, new) in told.items():
@@ -342,7 +343,7 @@ class RankedKeeper(Keeper):
         return restore
 
     def _compact(self) -> None:
-        """Drop the rows that went, and symbols that no row has any more."""
+        """Copy the rows that are left, without those that went; symbols stay."""
         former = self.live
         self._make_relations()
         for name, live in former.items():
