@@ -221,7 +221,7 @@ Formula: TypeAlias = Atom | Constraint | Truth | Not | And | Or
 
 @define(hash=False)
 class Plan(Node):
-    """`.plan 0:(2,1), 1:(1,2)`: checked, then ignored; the engine orders joins itself."""
+    """`.plan 0:(2,1), 1:(1,2)`: the order of joins in each version of the rule before it."""
 
     orders: list[tuple[int, list[int]]]
 

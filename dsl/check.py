@@ -23,6 +23,7 @@ from everlog.dsl.checks.declarations import Declarations, declarations
 from everlog.dsl.checks.directives import Directives, check_directives
 from everlog.dsl.checks.head_aggregates import Best, settle_aggregates
 from everlog.dsl.checks.inline import expand
+from everlog.dsl.checks.join_orders import warn_of_subsumption, with_orders
 from everlog.dsl.checks.kinds import ClauseKinds
 from everlog.dsl.checks.lower import Lowering
 from everlog.dsl.checks.monotone import check_monotone
@@ -277,6 +278,7 @@ class _Checker:
                 kinds.infer(flat)
             origin = self._origin(flat)
             if flat.dominating is not None:
+                warn_of_subsumption(flat, self.report)
                 subsumptions.append(Lowering(kinds).subsumption(flat, origin))
                 continue
             number = counts[flat.head.name] = counts.get(flat.head.name, 0) + 1
@@ -304,6 +306,7 @@ class _Checker:
             functors=self.declared.functors,
             pragmas=self.declared.pragmas,
         )
+        program = with_orders(program, clauses, self.report)
         sound = check_monotone(program, self.maps, clauses, self.report)
         return program if sound and self._strategies_serve(program, requested) else None
 

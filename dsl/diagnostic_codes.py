@@ -239,7 +239,8 @@ ENTRIES: tuple[Entry, ...] = (
         "recursion through negation or aggregation",
         "no relation depends on itself through negation or aggregation",
         "`!` and aggregates read which facts a relation lacks, so the relation must be complete before. The "
-        "message shows the cycle that makes this impossible.",
+        "message shows the cycle that makes this impossible. Sums and counts that only grow, and `min` and `max` "
+        "in heads, are exceptions.",
     ),
     # ── names and places ─────────────────────────────────────────────────────────────────────
     Entry(
@@ -299,8 +300,8 @@ ENTRIES: tuple[Entry, ...] = (
         "DL058",
         "plan does not fit its rule",
         "a plan has an order for versions that the rule has, and each order lists every positive atom once",
-        "Version 0 is for the first recursive atom of the rule, 1 for the second. Plans of recursive rules are "
-        "checked and then ignored: the engine orders joins itself.",
+        "Version 0 is for the first recursive atom of the rule, 1 for the second. Without a plan the engine "
+        "orders joins itself.",
     ),
     Entry(
         "DL059",
@@ -329,6 +330,15 @@ ENTRIES: tuple[Entry, ...] = (
         "unknown parameter",
         "a directive has the parameters that the language reference lists",
         "A warning: the parameter is ignored, as Soufflé does.",
+    ),
+    Entry(
+        "DL063",
+        "plan that is not followed as written",
+        "an order lists the atoms of the rule that is joined, and begins with the one of which it reads what is "
+        "new",
+        "A warning; answers do not depend on it. Version 0 of a recursive rule reads what is new in its first "
+        "recursive atom, and joins that first. A rule that is not recursive has version 0 alone. The atoms of an "
+        "inlined relation are atoms of the rule.",
     ),
     # ── components ───────────────────────────────────────────────────────────────────────────
     Entry(
@@ -468,8 +478,8 @@ ENTRIES: tuple[Entry, ...] = (
         "no such strategy for this rule",
         "`.strategy` names a strategy that exists and that can maintain the rule before it",
         "Rules that are not recursive are maintained by `delta`, `view_tree`, "
-        "`calibrated`, `generations`, `auto` or `recompute`; recursive ones by `flow` (where a column is "
-        "carried along), `witness` or `recompute`. "
+        "`calibrated`, `generations`, `heavy_light`, `auto` or `recompute`; recursive ones by `flow` (where a "
+        "column is carried along), `ranked` (on the compiled machine), `witness` or `recompute`. "
         "Without `.strategy` the planner chooses; `everlog explain` shows its choice and the reason.",
     ),
     # ── parameters ───────────────────────────────────────────────────────────────────────────────

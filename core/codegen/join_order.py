@@ -82,8 +82,9 @@ class Ordering:
     """Orders one body.
 
     `bound` are the variables that have values before the body begins; `first` is the place of an
-    atom that comes first, `late` of one that waits for one of its variables.  The statistics of
-    relations are looked up by name.
+    atom that comes first, `late` of one that waits for one of its variables.  `fixed` has the
+    places of all atoms, if their order is not to be chosen.  The statistics of relations are looked
+    up by name.
     """
 
     def __init__(
@@ -96,8 +97,9 @@ class Ordering:
         kept: Set[Variable] = frozenset(),
         late: int | None = None,
         observed: Observed | None = None,
+        fixed: Sequence[int] = (),
     ) -> None:
-        self.observed = observed or {}
+        self.observed, self.fixed = observed or {}, fixed
         self.body, self.statistics, self.first, self.late = body, statistics, first, late
         self.set_variable = set_variable
         self.joined = [i for i, x in enumerate(body) if isinstance(x, Atom | Range)]
@@ -118,6 +120,9 @@ class Ordering:
     def chosen(self) -> tuple[Estimate, ...]:
         """The atoms and ranges of the body in the order to join them."""
         start = self._tested(_Prefix(0.0, 1.0, dict.fromkeys(self.bound), (), frozenset()))
+        if self.fixed:
+            self.final = self._given(start)
+            return self.final.order
         left = list(self.joined)
         if self.first is not None:
             start = self._next(start, self.first)
@@ -139,6 +144,17 @@ class Ordering:
         """About how many different values a variable has in the chosen order."""
         source = self.final.sources.get(variable)
         return self.final.rows if source is None else source[0].distinct((source[1],))
+
+    def _given(self, prefix: _Prefix) -> _Prefix:
+        """The atoms in the fixed order; each range as soon as its bounds have values."""
+        ranges = [i for i in self.joined if isinstance(self.body[i], Range)]
+        for position in (*self.fixed, None):
+            for one in [i for i in ranges if position is None or self._is_ready(prefix, i)]:
+                prefix = self._next(prefix, one)
+                ranges.remove(one)
+            if position is not None:
+                prefix = self._next(prefix, position)
+        return prefix
 
     # ── two ways to search ───────────────────────────────────────────────────────────────────
 

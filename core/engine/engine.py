@@ -657,7 +657,8 @@ class Engine:
             if len(atoms) > 1 and self._network.strategy_now(rule) in ("delta", "counts"):
                 known = store.statistics(rule)
                 for delta in (None, *atoms):
-                    yield plan_of_estimates(rule, delta, Ordering(rule.body, known, first=delta).chosen())
+                    ordering = Ordering(rule.body, known, first=delta, fixed=rule.order_of(delta))
+                    yield plan_of_estimates(rule, delta, ordering.chosen())
 
     def statistics(self) -> Statistics:
         found = statistics_of(self._network, self.moved, self.computed, self.proving, self.anew)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from everlog.core import program as p
 from everlog.core.program import Kind, Program, Row, Rule, Value
@@ -73,7 +73,7 @@ def offering(rule: Rule, known: BestMap) -> Rule:
     args = rule.head.args
     rest = args[: known.column] + args[known.column + 1 :]
     head = p.Atom(f"{known.op} of {known.relation}", (args[known.column], *rest))
-    return Rule(head, rule.body, rule.name, rule.origin, rule.strategy, rule.failure)
+    return evolve(rule, head=head)
 
 
 def only_adds(unit: Unit, maps: Mapping[str, BestMap]) -> bool:
@@ -109,7 +109,7 @@ class Settling:
     """The values of a unit's maps, while they are settled.
 
     `depth` has the depths that are not 0.  `touched` has the value and depth that each changed key
-    had before, so that a step can be told and undone; None if nobody asks.
+    had before, so that a step can be told and undone; None where that is not needed.
     """
 
     name: str

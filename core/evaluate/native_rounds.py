@@ -52,7 +52,8 @@ def planned(
 
     def order(body: Sequence[Literal], bound: Set[Variable], first: int | None) -> Sequence[Estimate]:
         variables = frozenset(v for literal in body for v in variables_of_literal(literal))
-        return Ordering(body, statistics, bound, first, kept=variables, observed=observed).chosen()
+        fixed = rule.order_of(delta) if body is rule.body else ()
+        return Ordering(body, statistics, bound, first, kept=variables, observed=observed, fixed=fixed).chosen()
 
     return lower(rule, order, program.relations, unit.positions(rule), delta)
 

@@ -40,7 +40,8 @@ class NativeTask:
         self.rule, self.delta, self.source, self.owner = rule, delta, source, owner
         self._assemble, self.jobs = assemble, jobs
         joined = sum(isinstance(literal, Atom | Range) for literal in rule.body) - (delta is not None)
-        self.has_choice = joined > 1 or any(isinstance(literal, Aggregate) for literal in rule.body)
+        chosen = joined > 1 and not rule.order_of(delta)
+        self.has_choice = chosen or any(isinstance(literal, Aggregate) for literal in rule.body)
         self.observed: Observed = {}
         self.replanned = 0
         self.made = assemble(rule, delta, self.observed)

@@ -33,13 +33,17 @@ class ShownStep:
 
 @frozen
 class ShownPlan:
-    """One version of a rule; `anew` says how often it was planned again."""
+    """One version of a rule; `anew` says how often it was planned again.
+
+    `written`: the order is that of the rule's `.plan`.
+    """
 
     rule: str
     delta: int | None
     compiled: bool
     steps: tuple[ShownStep, ...]
     anew: int = 0
+    written: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -48,7 +52,8 @@ class ShownPlan:
         """The plan as lines of text."""
         version = "" if self.delta is None else f"   Δ at body atom {self.delta + 1}"
         again = f"   planned anew {self.anew} ×" if self.anew else ""
-        yield f"{self.rule}{version}{again}"
+        written = "   order as written in .plan" if self.written else ""
+        yield f"{self.rule}{version}{written}{again}"
         texts = ["  " * (step.within + 1) + f"{step.by} {step.atom}" for step in self.steps]
         width = max(map(len, texts), default=0)
         for text, step in zip(texts, self.steps, strict=True):
@@ -67,7 +72,8 @@ def plan_of_task(task: NativeTask) -> ShownPlan:
         ShownStep(str(step.literal), _by(step.literal, step.bound), step.tried, *found, step.within)
         for step, found in zip(plan.steps, counts, strict=True)
     )
-    return ShownPlan(str(plan.rule), plan.delta, True, _changed(steps, plan.rule, plan.delta), task.replanned)
+    changed, written = _changed(steps, plan.rule, plan.delta), bool(plan.rule.order_of(plan.delta))
+    return ShownPlan(str(plan.rule), plan.delta, True, changed, task.replanned, written)
 
 
 def plan_of_estimates(rule: Rule, delta: int | None, estimates: Sequence[Estimate]) -> ShownPlan:
@@ -76,7 +82,8 @@ def plan_of_estimates(rule: Rule, delta: int | None, estimates: Sequence[Estimat
         ShownStep(str(rule.body[one.position]), _by(rule.body[one.position], one.bound), one.tried)
         for one in estimates
     )
-    return ShownPlan(str(rule), delta, False, _changed(steps, rule, delta))
+    written = bool(rule.order_of(delta))
+    return ShownPlan(str(rule), delta, False, _changed(steps, rule, delta), written=written)
 
 
 def _changed(steps: tuple[ShownStep, ...], rule: Rule, delta: int | None) -> tuple[ShownStep, ...]:

@@ -79,7 +79,14 @@ class Lowering(AtomLowering):
         self.agenda = agenda = Agenda(body, self.set_variable)
         first, late = (delta, None) if self.late is None else (None, delta)
         self.ordering = Ordering(
-            body, self.statistics, self.bound.keys(), first, self.set_variable, self.kept(), late
+            body,
+            self.statistics,
+            self.bound.keys(),
+            first,
+            self.set_variable,
+            self.kept(),
+            late,
+            fixed=self.rule.order_of(delta) if late is None else (),
         )
         agenda.follow(estimate.position for estimate in self.ordering.chosen())
         if delta is not None and self.late is None:
@@ -145,7 +152,7 @@ class Lowering(AtomLowering):
                 return True
             case Atom(args=args):
                 known = all(isinstance(a, p.Wildcard) or self.is_bound((a,)) for a in args)
-                if self.set_variable in args or not known:
+                if self.set_variable in args or not known or self.ordering.fixed:
                     return False
                 self.atom(literal)
                 return True

@@ -268,11 +268,16 @@ class Failure(StrEnum):
     NOTHING = "nothing"  # nothing is derived
 
 
+Orders: TypeAlias = tuple[tuple[int | None, tuple[int, ...]], ...]
+
+
 @frozen
 class Rule:
     """`head :- body.`  Rules are named `relation#n`, numbered from 1 in program order.
 
-    `strategy` is the author's choice of how to maintain it (`.strategy`), or empty.
+    `strategy` is the author's choice of how to maintain it (`.strategy`), or empty.  `orders` are
+    the author's orders of joins (`.plan`): the places of the body's atoms, by the place of the one
+    that reads Δ; None stands for every version of a rule that is not recursive.
     """
 
     head: Atom
@@ -281,6 +286,28 @@ class Rule:
     origin: Origin = field(factory=Origin, eq=False)
     strategy: str = ""
     failure: Failure = Failure.ERROR
+    orders: Orders = ()
+
+    def order_of(self, delta: int | None) -> tuple[int, ...]:
+        """The atoms in the order that the author gave, Δ first; empty if there is none.
+
+        A rule that was rewritten to have other atoms has none.
+
+        >>> x = Variable("x")
+        >>> body = Atom("q", (x,)), Atom("r", (x,))
+        >>> rule = Rule(Atom("p", (x,)), body, orders=((None, (1, 0)),))
+        >>> rule.order_of(None), rule.order_of(0)
+        ((1, 0), (0, 1))
+        """
+        if not self.orders:
+            return ()
+        known = dict(self.orders)
+        order = known.get(delta, known.get(None, ()))
+        others = [place for place in order if place != delta]
+        atoms = [place for place, literal in enumerate(self.body) if isinstance(literal, Atom) and place != delta]
+        if not order or sorted(others) != atoms:
+            return ()
+        return tuple(others) if delta is None else (delta, *others)
 
     def __str__(self) -> str:
         if not self.body:

@@ -44,7 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="run the program on the .facts files of a folder, and show each plan with what it expected and found",
     )
-    parser.add_argument("--deltas", action="store_true", help="show the delta rules of each rule")
+    parser.add_argument(
+        "--deltas",
+        action="store_true",
+        help="show the delta rules as they run, with names of the planner",
+    )
     parser.add_argument(
         "--engine",
         choices=("local", "in-process", "spark"),

@@ -108,7 +108,7 @@ DIRECTIVE_HELP: dict[str, str] = {
     ".type": "declares a type: `.type Id <: number`, `.type Any = A | B`",
     ".functor": "declares a function in Python: `.functor f(x:number):symbol`",
     ".pragma": 'a setting: `.pragma "key" "value"`',
-    ".plan": "after a rule; checked, no effect: the engine orders joins itself",
+    ".plan": "after a rule: the order in which its atoms are joined, in place of the engine's own choice",
     ".strategy": "after a rule: the strategy that maintains it",
     ".comp": "declares a component, which `.init` makes an instance of",
     ".init": "makes an instance of a component: `.init c = Component<Type>`",

@@ -355,7 +355,7 @@ def _planned(
     if best:
         return BEST, best, rules, None
     if not unit.recursive:
-        rules = [rule if wishes.any_for(rule) else normaliser.existential(rule) for rule in rules]
+        rules = [rule if rule.orders or wishes.any_for(rule) else normaliser.existential(rule) for rule in rules]
         return COUNTS, "not recursive", rules, None
     if asked in ("", FLOW):
         try:

@@ -92,7 +92,8 @@ class RankedPlans:
 
         def order(body: Sequence[Literal], bound: Set[Variable], first: int | None) -> Sequence[Estimate]:
             variables = frozenset(v for literal in body for v in variables_of_literal(literal))
-            return Ordering(body, statistics, bound, first, kept=variables).chosen()
+            fixed = rule.order_of(delta) if body is rule.body else ()
+            return Ordering(body, statistics, bound, first, kept=variables, fixed=fixed).chosen()
 
         return lower_living(rule, order, self.relations, delta)
 
