@@ -697,10 +697,11 @@ cdef class Plan:
 
     def over(self, int at, Relation relation, int version, tuple key=()):
         """The relation of an operation, its version, and the columns of the index it needs."""
-        cdef uint32_t columns[64]
+        cdef bytearray held = bytearray((len(key) + 1) * sizeof(uint32_t))
+        cdef uint32_t *columns = <uint32_t *><char *>held
         cdef Py_ssize_t place
         cdef COp *op = &self.c.ops[at]
-        assert 0 <= at < self.c.count and len(key) <= 64
+        assert 0 <= at < self.c.count
         self.used.append(relation)
         op.relation, op.version = relation.c, <CVersion>version
         if key:
@@ -788,17 +789,35 @@ cdef class Plan:
         size = max(_WORTH_A_THREAD // 4, (end - row) // (8 * jobs))
         self.left = iter([(start, min(start + size, end)) for start in range(row, end, size)])
         workers = [Worker(self) for _ in range(jobs)]
-        threads = [Thread(target=worker.work) for worker in workers[1:]]
+        threads = []
+        try:
+            for worker in workers[1:]:
+                thread = Thread(target=worker.work)
+                thread.start()
+                threads.append(thread)
+            workers[0].work()
+        except BaseException as error:  # no more threads, Ctrl-C
+            self.stop(error)
         for thread in threads:
-            thread.start()
-        workers[0].work()
-        for thread in threads:
-            thread.join()
+            self.await_end(thread)
         status = min([worker.status for worker in workers])
         for worker in workers:
             if status >= 0:
                 status = worker.gather()
         return status
+
+    cdef stop(self, error):
+        """Let all threads end soon."""
+        self.error, self.left = error, iter(())
+
+    cdef await_end(self, thread):
+        """Wait for a thread, come what may: it reads relations that would change without it."""
+        while True:
+            try:
+                thread.join()
+                return
+            except BaseException as error:  # Ctrl-C
+                self.stop(error)
 
     cdef int end(self, int status) except -1:
         if self.error is not None:

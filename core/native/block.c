@@ -63,7 +63,7 @@ static int make_stage(Plan *plan, int at) {
     return DONE;
 }
 
-static int make_stages(Plan *plan) {
+static int try_stages(Plan *plan) {
     uint32_t widest = 1;
     for (int i = 0; i < plan->count; i++)
         if (plan->ops[i].from_count > widest) widest = plan->ops[i].from_count;
@@ -76,6 +76,13 @@ static int make_stages(Plan *plan) {
             if (status < 0) return status;
         }
     return DONE;
+}
+
+/* All stages or, after a failure, none. */
+static int make_stages(Plan *plan) {
+    int status = try_stages(plan);
+    if (status < 0) plan_free_stages(plan);
+    return status;
 }
 
 void plan_free_stages(Plan *plan) {

@@ -1,7 +1,8 @@
 #include "fold.h"
 
 #include <stdlib.h>
-#include <string.h>
+
+#include "steps.h"
 
 #define MOST_RESULTS (1u << 20) /* then all are forgotten */
 
@@ -45,12 +46,6 @@ void fold_begin(Fold *fold) {
     fold->word = 0;
 }
 
-static inline double real(int64_t word) {
-    double value;
-    memcpy(&value, &word, sizeof value);
-    return value;
-}
-
 static int keep(Fold *fold, double value) {
     if (fold->count == fold->capacity) {
         uint64_t capacity = fold->capacity < 16 ? 16 : 2 * fold->capacity;
@@ -72,8 +67,8 @@ static int replaces(enum FoldKind kind, int64_t new, int64_t old) {
         case UNSIGNED_MIN: return (uint64_t)new < (uint64_t)old;
         case UNSIGNED_MAX: return (uint64_t)new > (uint64_t)old;
         default:
-            a = real(new);
-            b = real(old);
+            a = as_float(new);
+            b = as_float(old);
             if (kind == FLOAT_MIN) return a < b || (b != b && a == a);
             return a > b || (a != a && b == b);
     }
@@ -85,7 +80,7 @@ int fold_take(Fold *fold, int64_t word) {
         case SUM: fold->word = (int64_t)((uint64_t)fold->word + (uint64_t)word); break;
         case NUMBERS: return keep(fold, (double)word);
         case UNSIGNED_NUMBERS: return keep(fold, (double)(uint64_t)word);
-        case FLOATS: return keep(fold, real(word));
+        case FLOATS: return keep(fold, as_float(word));
         case SYMBOL_MIN:
         case SYMBOL_MAX: fold->word = word; break; /* the caller has compared the texts */
         default:

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK_EVERY 16384
-#define AHEAD 6
+#include "steps.h"
+
 #define BIT(state) (1u << (state))
 
 /* ── lists and lives ──────────────────────────────────────────────────────────────────────── */
@@ -130,6 +130,7 @@ uint64_t live_bytes(const Live *live) {
 
 int live_set(Live *live, const int64_t *words, uint32_t seq, uint32_t count) {
     uint32_t row;
+    if (live->own && (!seq || seq >= LAST_SEQ || !count)) return UNCOUNTABLE;
     int status = number_of(live, words, relation_hash(live->relation, words), &row);
     if (status < 0) return status;
     Life *life = &live->lives[row];
@@ -317,25 +318,8 @@ typedef struct {
     uint32_t *newest; /* by operation: the latest `seq` of the rows before it */
     uint32_t pending[BATCH];
     uint64_t found; /* derivations from the present row of Δ */
-    uint32_t limit; /* PROVE: the `seq` of the head */
-    int countdown;
+    uint64_t look_at; /* the work at which to look at signals and limits */
 } Run;
-
-static inline void spread(const Op *op, uint64_t row, int64_t *registers) {
-    const Relation *relation = op->relation;
-    uint64_t at = row * relation->width;
-    if (relation->narrow) {
-        const int32_t *words = (const int32_t *)relation->words + at;
-        for (uint32_t i = 0; i < op->to_count; i++) registers[op->to[i]] = words[op->columns[i]];
-    } else {
-        const int64_t *words = (const int64_t *)relation->words + at;
-        for (uint32_t i = 0; i < op->to_count; i++) registers[op->to[i]] = words[op->columns[i]];
-    }
-}
-
-static inline void gather(const Op *op, const int64_t *registers) {
-    for (uint32_t i = 0; i < op->from_count; i++) op->words[i] = registers[op->from[i]];
-}
 
 static int flush(Run *run) {
     Batch *batch = &run->plan->batch;
@@ -451,6 +435,14 @@ static inline int enter(Run *run, int at) {
     }
 }
 
+/* Look at signals and limits, now and then: also rows that nothing sees are work. */
+static inline int look(Run *run) {
+    if (run->unit->work < run->look_at) return DONE;
+    run->look_at = run->unit->work + CHECK_EVERY;
+    if (run->plan->check(run->plan->context) < 0) return STOPPED;
+    return run->mode < PROVE && run->unit->work > run->unit->limit ? USED_UP : DONE;
+}
+
 /* Everything from the operation at `first` on. */
 static int follow(Run *run, int first) {
     Plan *plan = run->plan;
@@ -467,11 +459,8 @@ static int follow(Run *run, int first) {
             if (next_row(run, at)) break;
         if (at < first) return DONE;
         at++;
-        if (!--run->countdown) {
-            run->countdown = CHECK_EVERY;
-            if (plan->check(plan->context) < 0) return STOPPED;
-            if (run->mode < PROVE && run->unit->work > run->unit->limit) return USED_UP;
-        }
+        status = look(run);
+        if (status < 0) return status;
     }
 }
 
@@ -501,7 +490,8 @@ static int run_list(Run *run, const Live *source, const List *rows, int inner, u
         run->unit->work++;
         run->newest[1] = run->mode >= ASK ? 0 : seq;
         run->found = 0;
-        status = follow(run, 1);
+        status = look(run);
+        if (status == DONE) status = follow(run, 1);
         if (counts && status == DONE) {
             uint64_t sum = counts[i] + run->found;
             counts[i] = sum < MOST_DERIVATIONS ? (uint32_t)sum : MOST_DERIVATIONS;
@@ -517,7 +507,8 @@ int live_run(Plan *plan, Unit *unit, const Live *source, const List *rows, enum 
     uint32_t *newest = calloc((size_t)plan->count + 1, sizeof *newest);
     int status = NO_MEMORY;
     if (newest && plan->batch.rows) {
-        Run run = {.plan = plan, .unit = unit, .mode = mode, .newest = newest, .countdown = CHECK_EVERY};
+        Run run = {.plan = plan, .unit = unit, .mode = mode, .newest = newest};
+        run.look_at = unit->work + CHECK_EVERY;
         plan->batch.count = 0;
         status = run_list(&run, source, rows, inner, counts);
         if (status == DONE && mode <= GAIN) status = flush(&run);

@@ -77,6 +77,11 @@ cdef class Unit:
         self.c.settled, self.c.work = self.c.clock, 0
         self.c.limit = _UNLIMITED if limit is None else limit
 
+    def restart(self):
+        """Begin to count moments and work anew: no row of the unit is there."""
+        self.c.clock = 1
+        self.begin()
+
 
 cdef class Words:
     """Rows as words, to be made into tuples when they are read."""

@@ -406,7 +406,13 @@ static int append(Index *index, uint32_t row) {
     return DONE;
 }
 
-/* Fill an empty index: count the rows of each group, then put them where they belong. */
+static void empty(Index *index) {
+    free(index->hash.slots);
+    index->hash.slots = NULL;
+    index->group_count = 0;
+}
+
+/* Fill an empty index, which stays empty after a failure: count the rows of each group, then put them where they belong. */
 static int build(Index *index, uint32_t until) {
     uint32_t *numbers = malloc(until ? until * sizeof *numbers : 1);
     if (!numbers) return NO_MEMORY;
@@ -434,6 +440,7 @@ static int build(Index *index, uint32_t until) {
         index->covered = until;
     }
     free(numbers);
+    if (status < 0) empty(index); /* groups that are only counted say nothing of where rows are */
     return status < 0 ? status : DONE;
 }
 

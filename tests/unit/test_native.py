@@ -39,6 +39,7 @@ from everlog.core.program.functors import BUILTINS, COMPARISONS
 from everlog.core.program.values import NAN, SIGNED_MAX, SIGNED_MIN, EvaluationError
 from everlog.core.runtime.guards import LimitExceeded, Limits, memory_in_use
 from everlog.dsl.check import compile_text
+from everlog.functors import bind
 
 machine: Any = pytest.importorskip("everlog.core.native._machine")
 
@@ -278,6 +279,16 @@ def test_a_large_relation_with_groups_of_all_sizes() -> None:
     assert found.sample(10)[0] == rows[0]
 
 
+def test_keys_may_have_any_number_of_columns() -> None:
+    columns, key = ", ".join(f"x{n}:number" for n in range(80)), ", ".join(f"x{n}" for n in range(79))
+    program = compile_text(
+        f".decl r({columns}) .decl s({columns}) .decl p(x:number) p(y) :- r({key}, _), s({key}, y)."
+        f" p(y) :- p(y), r({key}, y), s({key}, y)."
+    )
+    rows = [(*range(n, n + 79), n % 2) for n in range(3)]
+    same_as_the_reference(program, {"r": rows, "s": rows[1:]})
+
+
 def test_rows_are_sorted_as_python_sorts_them() -> None:
     symbols = machine.Symbols()
     found = machine.Relation((1, 2, 3), symbols)
@@ -345,6 +356,41 @@ def test_what_fails_on_a_thread_is_left_to_python() -> None:
     program = compile_text(".decl n(x:number) .decl p(x:number) p(10 / x) :- n(x), n(y), x < y.")
     with pytest.raises(EvaluationError, match="division by zero"):
         seminaive.evaluate(program, MANY, jobs=2)
+
+
+@pytest.mark.parametrize("fails", ["start", "join"])
+def test_no_thread_outlives_a_run_that_is_interrupted_between_threads(
+    fails: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No second thread can be started, or Ctrl-C comes when the first has nothing left to do."""
+
+    class Fragile(threading.Thread):
+        calls = 0
+
+        def start(self) -> None:
+            Fragile.calls += fails == "start"
+            if fails == "start" and Fragile.calls == 2:
+                raise RuntimeError("can't start new thread")
+            super().start()
+
+        def join(self, timeout: float | None = None) -> None:
+            Fragile.calls += fails == "join"
+            if fails == "join" and Fragile.calls == 1:
+                raise KeyboardInterrupt
+            super().join(timeout)
+
+    def slow(x: int) -> int:
+        if threading.current_thread() is not threading.main_thread():
+            time.sleep(0.002)
+        return x
+
+    monkeypatch.setattr(machine, "Thread", Fragile)
+    text = ".functor slow(x:number):number .decl n(x:number) .decl p(x:number) p(@slow(x)) :- n(x)."
+    before = threading.active_count()
+    with pytest.raises(RuntimeError if fails == "start" else KeyboardInterrupt):
+        seminaive.evaluate(bind(compile_text(text), {"slow": slow}), MANY, jobs=3)
+    assert Fragile.calls >= 1
+    assert threading.active_count() == before
 
 
 # ── limits ───────────────────────────────────────────────────────────────────────────────────

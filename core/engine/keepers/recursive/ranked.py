@@ -82,15 +82,19 @@ class RankedKeeper(Keeper):
             table = store.tables[name]
             assert isinstance(table, WordTable)
             self.tables[name] = table
-        self._make_relations()
+        self._adopt(*self._new_relations())
         self._empty_turn()
 
-    def _make_relations(self) -> None:
-        self.unit = self._machine.Unit()
-        self.live: dict[str, machine.Live] = {}
+    def _new_relations(self) -> tuple[machine.Unit, dict[str, machine.Live]]:
+        unit = self._machine.Unit()
+        live: dict[str, machine.Live] = {}
         for name, relation in self.schema.items():
             words = empty_words(relation, self.symbols)
-            self.live[name] = self._machine.Live(words, self.unit, name in self.relations)
+            live[name] = self._machine.Live(words, unit, name in self.relations)
+        return unit, live
+
+    def _adopt(self, unit: machine.Unit, live: dict[str, machine.Live]) -> None:
+        self.unit, self.live = unit, live
         self.own = {name: self.live[name] for name in self.relations}
         self.others = {name: self.live[name] for name in self.reads}
         self.plans = None
@@ -297,11 +301,11 @@ class RankedKeeper(Keeper):
     def _compute(self, guard: Guard) -> None:
         """Compute the unit from the tables that it reads, in a turn that has begun."""
         self.guard = guard
-        self.unit.begin()
-        for name, live in self.live.items():
+        for live in self.live.values():
             live.clear()
-            if name in self.others:
-                live.load(self.store.tables[name].rows())
+        self.unit.restart()  # ranks are used up after 2^32 facts
+        for name, live in self.others.items():
+            live.load(self.store.tables[name].rows())
         for name, rows in self.given.items():
             if rows:
                 self.live[name].support(rows)
@@ -316,7 +320,7 @@ class RankedKeeper(Keeper):
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
         self.forget()
         if not any(len(live) for live in self.live.values()):
-            self._make_relations()
+            self._adopt(*self._new_relations())
         self._begin()
         self._compute(step.guard)
         for table in self.tables.values():
@@ -332,26 +336,31 @@ class RankedKeeper(Keeper):
 
         def restore() -> None:
             self.forget()
-            self.live, self.unit, self.plans, self.load_work = live, unit, plans, work
-            self.own = {name: live[name] for name in self.relations}
-            self.others = {name: live[name] for name in self.reads}
+            self._adopt(unit, live)
+            self.plans, self.load_work = plans, work
             self._roll_back()
-            for name, table in self.tables.items():
-                table.source = live[name]
+            for table in self.tables.values():
                 table.renew()
 
         return restore
 
     def _compact(self) -> None:
-        """Copy the rows that are left, without those that went; symbols stay."""
-        former = self.live
-        self._make_relations()
-        for name, live in former.items():
-            if name in self.own:
-                rows = list(live.supports())
-                self.live[name].restore(*zip(*rows, strict=True)) if rows else None
-            else:
-                self.live[name].load(live)
+        """Copy the rows that are left, without those that went; symbols stay.
+
+        All stays as it is if that fails.
+        """
+        former = self.unit, self.live
+        try:
+            unit, made = self._new_relations()
+            for name, live in self.live.items():
+                if name in self.others:
+                    made[name].load(live)
+                elif rows := list(live.supports()):
+                    made[name].restore(*zip(*rows, strict=True))
+            self._adopt(unit, made)
+        except BaseException:
+            self._adopt(*former)
+            raise
 
     def state(self) -> Columns:
         columns: Columns = []
@@ -364,7 +373,7 @@ class RankedKeeper(Keeper):
     def restore(self, columns: Columns) -> None:
         left = iter(columns)
         self.forget()
-        self._make_relations()
+        self._adopt(*self._new_relations())
         for name, live in self.others.items():
             live.load(self.store.tables[name].rows())
         for name, live in self.own.items():

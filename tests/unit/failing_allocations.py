@@ -1,0 +1,89 @@
+"""Evaluations and steps in which one allocation in C fails, for test_native_sanitized."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+
+from everlog.core.engine import Engine
+from everlog.core.evaluate import reference, seminaive
+from everlog.core.program.executor import Update
+from everlog.dsl.check import compile_text
+
+LEFT = ctypes.c_long.in_dll(ctypes.CDLL(os.environ["EVERLOG_MACHINE"]), "allocations_left")
+PROGRAM = compile_text("""
+    .decl e(x:number, y:number) .decl p(x:number, y:number) .decl q(x:number, s:symbol) .decl w(x:number)
+    .decl m(x:number, n:number) .decl a(x:float)
+    p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z), x < 9. q(x, cat("n", to_string(x))) :- e(x, _), !e(x, x).
+    m(x, n) :- e(x, _), n = count : { e(x, y), p(y, _) }. a(n) :- n = mean y : { e(_, y) }.
+    w(x * 3000000000) :- e(x, y), e(y, z), e(z, _).""")
+CLOSURE = compile_text(
+    ".decl e(x:number, y:number) .decl b(x:number) .decl p(x:number, y:number)"
+    " p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z), !b(y). p(y, x) :- p(x, y), e(_, x), x < 4."
+)
+
+
+def each(attempt: Callable[[], None], every: int = 1) -> int:
+    """Try with the 1st, the 2nd, … allocation failing, until none fails; how many failed."""
+    failed, number = 0, 1
+    while True:
+        LEFT.value = number
+        try:
+            attempt()
+        except MemoryError:
+            failed += 1
+        unused, LEFT.value = LEFT.value > 0, 0
+        if unused:
+            return failed
+        number += every
+
+
+def evaluations(rows: int, jobs: int, every: int) -> None:
+    facts = {"e": [(n % 40, n * 7 % 53) for n in range(rows)]}
+    expected = reference.evaluate(PROGRAM, facts)
+
+    def attempt() -> None:
+        found = seminaive.evaluate(PROGRAM, facts, jobs=jobs)
+        LEFT.value = min(LEFT.value, 1) and 10**9  # it is over: comparing is none of it
+        assert all(found.relation(name) == expected[name] for name in PROGRAM.relations)
+
+    print("evaluations that failed:", failed := each(attempt, every))
+    assert failed > 10
+
+
+def steps() -> None:
+    engine = Engine(CLOSURE, strategies={"p": "ranked"}, large=10**9)
+    engine.apply([Update("e", (n, n + 1), True) for n in range(6)])
+    step = [Update("e", (n % 9, n * 5 % 11), n % 3 > 0) for n in range(12)] + [Update("b", (2,), True)]
+    back = [Update("e", (n % 9, n * 5 % 11), False) for n in range(12)] + [Update("b", (2,), False)]
+    back += [Update("e", (n, n + 1), True) for n in range(6)]
+
+    def right() -> None:
+        left, LEFT.value = LEFT.value, 0
+        facts = {name: engine.view(name) for name in ("e", "b")}
+        assert engine.view("p") == reference.evaluate(CLOSURE, facts)["p"]
+        engine.check()
+        LEFT.value = left
+
+    def attempt() -> None:
+        for updates in (step, back):
+            before = engine.view("e")
+            try:
+                engine.apply(updates)
+            except MemoryError:
+                assert engine.view("e") == before
+                right()
+                raise
+            right()
+
+    print("steps that failed:", failed := each(attempt))
+    engine = Engine(CLOSURE, strategies={"p": "ranked"}, large=10**9)
+    print("first steps that failed:", first := each(attempt))
+    assert failed + first > 10
+
+
+if __name__ == "__main__":
+    evaluations(40, 1, 1)
+    evaluations(1500, 3, 7)
+    steps()

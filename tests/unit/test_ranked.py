@@ -1,0 +1,89 @@
+"""Recursion on the compiled machine that lives long: compaction, and ranks that are used up."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from everlog.core.engine import Engine
+from everlog.core.engine.keepers.recursive import ranked
+from everlog.core.engine.keepers.recursive.ranked import RankedKeeper
+from everlog.core.evaluate import reference
+from everlog.core.program.executor import Update
+from everlog.dsl.check import compile_text
+
+machine: Any = pytest.importorskip("everlog.core.native._machine")
+
+CLOSURE = compile_text(
+    ".decl e(x:number, y:number) .decl p(x:number, y:number) p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z)."
+)
+LAST = 0xFFFFFFF0  # the rank that no fact may have
+
+
+def chain(length: int, insert: bool = True) -> list[Update]:
+    return [Update("e", (n, n + 1), insert) for n in range(length)]
+
+
+def started(length: int) -> tuple[Engine, RankedKeeper]:
+    engine = Engine(CLOSURE, strategies={"p": "ranked"}, large=10**9)
+    engine.apply(chain(length))
+    (keeper,) = [one for one in engine._network.keepers if isinstance(one, RankedKeeper)]
+    return engine, keeper
+
+
+def assert_right(engine: Engine) -> None:
+    assert engine.view("p") == reference.evaluate(CLOSURE, {"e": engine.view("e")})["p"]
+    engine.check()
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_interrupted_compaction_leaves_everything_as_it_was(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, keeper = started(12)
+    engine.apply(chain(8, insert=False))
+    monkeypatch.setattr(ranked, "WASTE", 0)
+    calls = 0
+    made = ranked.empty_words
+
+    def interrupted(*what: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == number:
+            raise KeyboardInterrupt
+        return made(*what)
+
+    monkeypatch.setattr(ranked, "empty_words", interrupted)
+    before = engine.view("p")
+    with pytest.raises(KeyboardInterrupt):
+        engine.apply([Update("e", (0, 9), True)])
+    assert engine.view("p") == before
+    assert_right(engine)
+    engine.apply([Update("e", (0, 9), True)])
+    assert_right(engine)
+    assert all(live.waste == 0 for live in keeper.live.values())
+
+
+@pytest.mark.parametrize("left", [0, 3, 40])
+def test_ranks_that_are_used_up_begin_anew(left: int) -> None:
+    """After 2^32 facts a unit is computed once, and goes on."""
+    engine, keeper = started(6)
+    *columns, ranks, counts = keeper.state()
+    shift = LAST - 1 - left - max(ranks)
+    keeper.restore([*columns, [rank + shift for rank in ranks], counts])
+    assert_right(engine)
+    chance = random.Random(left)
+    for _ in range(30):
+        engine.apply([Update("e", (chance.randrange(9), chance.randrange(9)), chance.random() < 0.6)])
+        assert_right(engine)
+    assert max(keeper.state()[-2], default=0) < 10_000
+
+
+@pytest.mark.parametrize(("rank", "count"), [(0, 1), (LAST, 1), (2**32 - 1, 1), (1, 0)])
+def test_ranks_and_counts_that_nothing_can_have_are_refused(rank: int, count: int) -> None:
+    _, keeper = started(2)
+    *columns, ranks, counts = keeper.state()
+    with pytest.raises(machine.Uncountable):
+        keeper.restore([*columns, [rank, *ranks[1:]], [count, *counts[1:]]])
