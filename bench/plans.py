@@ -1,9 +1,15 @@
 """Rules that were cliffs: time as data grows, beside the best form that one would write by hand.
 
     python -P bench/plans.py [--small] [--living]
+    python -P bench/plans.py --rules 20000
+    python -P bench/plans.py --planning
 
 Each case is a rule as a user would write it, the same answer by hand-split rules, and data that
 doubles.  Printed are CPU seconds of both, their ratio, and the growth per doubling.
+
+`--rules` checks, plans and runs so many rules of three atoms over hardly any facts, so that plans
+are all the work.  `--planning` orders a body of five atoms over 20 000 rows each: the samples of
+its tables, the order with new samples (cold), and once more (warm).
 """
 
 from __future__ import annotations
@@ -17,6 +23,10 @@ from typing import Any
 from attrs import frozen
 
 from everlog import Database, compile_text, evaluate
+from everlog.core.codegen.join_order import Ordering
+from everlog.core.program import Atom, Variable
+from everlog.core.storage.table_shapes import shape_of
+from everlog.core.storage.table_statistics import statistics_of
 
 Rows = Mapping[str, list[tuple[Any, ...]]]
 
@@ -146,12 +156,59 @@ def _once(text: str, rows: Rows, living: bool) -> tuple[float, int]:
     return time.process_time() - start, len(answers)
 
 
+def many_rules(count: int) -> None:
+    """Rules of three atoms, each with a relation of its own."""
+    random = Random(6)
+    lines = [".decl e0(x:number, y:number)"]
+    for number in range(1, count + 1):
+        a, b, c = (random.randrange(max(0, number - 50), number) for _ in range(3))
+        lines += [
+            f".decl e{number}(x:number, y:number)",
+            f"e{number}(x, w) :- e{a}(x, y), e{b}(y, z), e{c}(z, w).",
+        ]
+    start = time.process_time()
+    program = compile_text("\n".join(lines))
+    checked = time.process_time()
+    evaluate(program, {"e0": [(1, 2), (2, 3)]})
+    print(f"{count} rules: check {checked - start:.2f} s, plan and run {time.process_time() - checked:.2f} s")
+
+
+def planning() -> None:
+    """The order of one body of five atoms."""
+    random = Random(7)
+    names = [f"r{number}" for number in range(5)]
+    tables = {name: {(random.randrange(3000), random.randrange(3000)) for _ in range(20_000)} for name in names}
+    variables = [Variable(f"x{number}") for number in range(6)]
+    body = [Atom(name, (variables[n], variables[n + 1])) for n, name in enumerate(names)]
+    shape = shape_of(2)
+    facts = {name: shape.facts_of(rows) for name, rows in tables.items()}
+    times: dict[str, list[float]] = {"statistics": [], "cold": [], "warm": []}
+    for _ in range(10):
+        start = time.process_time()
+        known = {name: statistics_of(shape, rows, {}) for name, rows in facts.items()}
+        times["statistics"].append(time.process_time() - start)
+        for what in ("cold", "warm"):
+            start = time.process_time()
+            Ordering(body, known).chosen()
+            times[what].append(time.process_time() - start)
+    for what, found in times.items():
+        print(f"5 atoms, {what}: {min(found) * 1000:.2f} ms")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="a tenth of the data")
     parser.add_argument("--living", action="store_true", help="load a living engine instead")
     parser.add_argument("--only", default="", help="cases whose name has this in it")
+    parser.add_argument("--rules", type=int, default=0, help="plan so many rules instead")
+    parser.add_argument("--planning", action="store_true", help="time the order of one body instead")
     asked = parser.parse_args()
+    if asked.rules or asked.planning:
+        if asked.rules:
+            many_rules(asked.rules)
+        if asked.planning:
+            planning()
+        return
     for case in CASES:
         if asked.only not in case.name:
             continue

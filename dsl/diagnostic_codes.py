@@ -239,7 +239,8 @@ ENTRIES: tuple[Entry, ...] = (
         "recursion through negation or aggregation",
         "no relation depends on itself through negation or aggregation",
         "`!` and aggregates read which facts a relation lacks, so the relation must be complete before. The "
-        "message shows the cycle that makes this impossible.",
+        "message shows the cycle that makes this impossible. Sums and counts that only grow, and `min` and `max` "
+        "in heads, are exceptions.",
     ),
     # ── names and places ─────────────────────────────────────────────────────────────────────
     Entry(
@@ -477,8 +478,8 @@ ENTRIES: tuple[Entry, ...] = (
         "no such strategy for this rule",
         "`.strategy` names a strategy that exists and that can maintain the rule before it",
         "Rules that are not recursive are maintained by `delta`, `view_tree`, "
-        "`calibrated`, `generations`, `auto` or `recompute`; recursive ones by `flow` (where a column is "
-        "carried along), `witness` or `recompute`. "
+        "`calibrated`, `generations`, `heavy_light`, `auto` or `recompute`; recursive ones by `flow` (where a "
+        "column is carried along), `ranked` (on the compiled machine), `witness` or `recompute`. "
         "Without `.strategy` the planner chooses; `everlog explain` shows its choice and the reason.",
     ),
     # ── parameters ───────────────────────────────────────────────────────────────────────────────

@@ -160,9 +160,14 @@ def _declared(atom: ast.Atom, relations: Mapping[str, Relation]) -> Relation:
 
 def _atom(text: str) -> ast.Atom:
     body = text.strip()
-    tree, report = parse_text(body if body.endswith(".") else body + ".", "fact")
+    whole = body if body.endswith(".") else body + "."
+    tree, report = parse_text(whole, "fact")
     if report.errors:
-        raise FactTextError(f"`{cut(text)}`: {_problem(report.errors[0])}")
+        first = report.errors[0]
+        problem = _problem(first)
+        if whole != body and first.end == len(whole):  # at the full stop that was added
+            problem = problem.replace("unexpected `.`", "unexpected end of the fact")
+        raise FactTextError(f"`{cut(text)}`: {problem}")
     match tree.statements:
         case [ast.Clause(heads=[atom], body=None)]:
             return atom

@@ -80,7 +80,7 @@ class ParsedQuery:
             message = found.message
             if found.code == "DL010" and found.end == len(report.source.text):  # at the full stop that was added
                 message = message.replace("unexpected `.`", "unexpected end of the query")
-            if message.startswith("head variable"):  # nobody wrote a head
+            if message.startswith("head variable"):  # a query has no head
                 message = message.removeprefix("head ").replace("by the body", "by every alternative of the query")
             if found.pos == NOWHERE:
                 out.append(evolve(found, message=message, labels=labels))

@@ -82,6 +82,40 @@ def test_the_sdist_installs_without_a_compiler(tmp_path: Path) -> None:
 
 
 @pytest.mark.deep
+def test_the_forms_of_pipx_and_uv_that_are_documented_work(tmp_path: Path) -> None:
+    """As README and docs/index.md name them, each with a home of its own."""
+    run(sys.executable, "-m", "venv", tmp_path / "tools")
+    tools = tmp_path / "tools" / "bin"
+    fetched = subprocess.run(
+        [tools / "pip", "install", "--quiet", "pipx", "uv"],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+    )
+    if fetched.returncode != 0:
+        pytest.skip("no index has pipx and uv")
+    own = {
+        name: str(tmp_path / name.lower())
+        for name in ("HOME", "PIPX_HOME", "PIPX_BIN_DIR", "UV_TOOL_DIR", "UV_TOOL_BIN_DIR", "UV_CACHE_DIR")
+    }
+    version = run(installed() / "everlog", "--version").split("(")[0]
+    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/index.md"))
+    forms = {
+        "pipx install .": own["PIPX_BIN_DIR"],
+        "uv tool install .": own["UV_TOOL_BIN_DIR"],
+        "pipx run --spec . everlog": None,
+        "uvx --from . everlog": None,
+    }
+    for form, bin_ in forms.items():
+        assert form in " ".join(text.split()), form
+        tool, *rest = form.split()
+        told = run(tools / tool, *rest, *([] if bin_ else ["--version"]), folder=sources(), **own)
+        if bin_ is not None:
+            told = run(Path(bin_) / "everlog", "--version", **own)
+        assert version in told, form
+
+
+@pytest.mark.deep
 def test_wheels_are_configured_for_every_python_that_is_named() -> None:
     """cibuildwheel reads its own settings, and says what it would build."""
     if find_spec("cibuildwheel") is None:

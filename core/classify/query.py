@@ -19,13 +19,17 @@ from everlog.core.program import Atom, Comparison, Rule, Variable, variables_of,
 
 @frozen
 class QueryAtom:
-    """One atom: its relation, and its distinct variables in the order of their columns."""
+    """One atom: its relation, and its distinct variables in the order of their columns.
+
+    `shown` is its text, where that is another.
+    """
 
     relation: str
     variables: tuple[str, ...]
+    shown: str = ""
 
     def __str__(self) -> str:
-        return f"{self.relation}({', '.join(self.variables)})"
+        return self.shown or f"{self.relation}({', '.join(self.variables)})"
 
 
 @frozen

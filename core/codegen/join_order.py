@@ -7,7 +7,8 @@ leave a share of the rows.  The cost of an order is the sum of the rows tried.
 Up to `EXHAUSTIVE` atoms, dynamic programming over sets of atoms finds the best order (Selinger
 et al., SIGMOD 1979): of two ways to join the same atoms, the dearer one is dropped.  A larger body
 is ordered greedily, and an atom is looked at again only when one of its variables has been bound,
-so that a body of thousands of atoms does not cost the square of them.
+so that a body of thousands of atoms does not cost the square of them.  Greedily, too, where tables
+are so small (`FEW`) that a search takes longer than any order.
 
 The code for a body works on sets.  A variable whose values are never run through, because whole
 sets are intersected at the bottom (the set variable) or united on the way, costs a share of a step.
@@ -40,6 +41,7 @@ from everlog.core.storage.shape import Columns
 from everlog.core.storage.table_statistics import Guess, Selection, Statistics
 
 EXHAUSTIVE = 8  # atoms and ranges of a body, of which all orders are looked at
+FEW = 1000  # combinations of rows: to try them all takes less time than to look at all orders
 TINY = 24  # rows: such an atom may be joined before one that shares a variable with the others
 _IN_A_SET = 0.1  # steps for a value that a set operation goes through in C
 _UNION = 0.2
@@ -105,6 +107,7 @@ class Ordering:
         self.joined = [i for i, x in enumerate(body) if isinstance(x, Atom | Range)]
         self.tests = [i for i, x in enumerate(body) if not isinstance(x, Atom | Range)]
         self.variables = [frozenset(variables_of_literal(x)) for x in body]
+        self.columns = [_variable_columns(x) if isinstance(x, Atom) else () for x in body]
         uses: dict[Variable, int] = {}
         for names in self.variables:
             for variable in names:
@@ -127,8 +130,19 @@ class Ordering:
         if self.first is not None:
             start = self._next(start, self.first)
             left.remove(self.first)
-        self.final = (self._exhaustive if len(left) <= EXHAUSTIVE else self._greedy)(start, left)
+        searched = len(left) <= EXHAUSTIVE and not self._is_small(left)
+        self.final = (self._exhaustive if searched else self._greedy)(start, left)
         return self.final.order
+
+    def _is_small(self, left: Sequence[int]) -> bool:
+        """Whether no order of these atoms can try many rows."""
+        combinations = 1.0
+        for position in left:
+            literal = self.body[position]
+            if not isinstance(literal, Atom):
+                return False
+            combinations *= max(self._known(literal).rows, 1.0)
+        return combinations <= FEW
 
     @property
     def cost(self) -> float:
@@ -250,27 +264,27 @@ class Ordering:
         if isinstance(literal, Atom):
             known = self._left(position)
             if len(prefix.order) < len(self.joined) - 1 < EXHAUSTIVE:
-                for place, (other, mine, theirs) in self._drawn(prefix, literal).items():
+                for place, (other, mine, theirs) in self._drawn(prefix, position).items():
                     met = other.meeting(theirs, known, mine)
                     known = known.meeting(mine, other, theirs)
                     if met is not other:
                         for variable, source in sources.items():
                             if source is not None and source[2] == place:
                                 sources[variable] = met, source[1], place
-            for column, argument in enumerate(literal.args):
-                if isinstance(argument, Variable):
-                    sources.setdefault(argument, (known, column, position))
+            for column, argument in self.columns[position]:
+                if argument not in sources:
+                    sources[argument] = known, column, position
         for variable in self.variables[position]:
             sources.setdefault(variable, None)
         bound = self.variables[position].intersection(prefix.sources)
         order = (*prefix.order, Estimate(position, tried, prefix.rows * tried, rows, bound))
         return self._tested(_Prefix(cost, rows, sources, order, prefix.tested))
 
-    def _drawn(self, prefix: _Prefix, atom: Atom) -> dict[int, tuple[Statistics, Columns, Columns]]:
+    def _drawn(self, prefix: _Prefix, position: int) -> dict[int, tuple[Statistics, Columns, Columns]]:
         """The columns whose values come from atoms before: by atom, with its columns."""
         found: dict[int, tuple[Statistics, Columns, Columns]] = {}
-        for column, argument in enumerate(atom.args):
-            source = prefix.sources.get(argument) if isinstance(argument, Variable) else None
+        for column, argument in self.columns[position]:
+            source = prefix.sources.get(argument)
             if source is not None:
                 _, mine, theirs = found.get(source[2], (source[0], (), ()))
                 found[source[2]] = source[0], (*mine, column), (*theirs, source[1])
@@ -327,19 +341,21 @@ class Ordering:
         if not isinstance(literal, Atom):
             return _RANGE, _RANGE
         looked, left = self._looked_up(position), self._left(position)
-        tried = self._matched(prefix, literal, looked)
-        return tried, tried if left is looked else min(tried, self._matched(prefix, literal, left))
+        tried = self._matched(prefix, position, looked)
+        return tried, tried if left is looked else min(tried, self._matched(prefix, position, left))
 
-    def _matched(self, prefix: _Prefix, atom: Atom, known: Statistics) -> float:
+    def _matched(self, prefix: _Prefix, position: int, known: Statistics) -> float:
         """The rows among those known that match one row of the prefix."""
+        atom = self.body[position]
+        assert isinstance(atom, Atom)
         columns: list[int] = []
         shares: list[float] = []
-        for column, argument in enumerate(atom.args):
-            if isinstance(argument, Variable) and argument in prefix.sources:
+        for column, argument in self.columns[position]:
+            if argument in prefix.sources:
                 columns.append(column)
                 if prefix.sources[argument] is None:
                     shares.append(1.0 / known.distinct((column,)))
-        for other, mine, theirs in self._drawn(prefix, atom).values():
+        for other, mine, theirs in self._drawn(prefix, position).values():
             shares.append(known.matching(mine, other, theirs))
         rows = known.rows * known.together(shares, tuple(columns))
         if rows > 1 and any(isinstance(a, p.Wildcard) for a in atom.args):  # once per value, not per row
@@ -419,6 +435,10 @@ class Ordering:
             if len(known) == 2:
                 return known[0][0].matching((known[0][1],), known[1][0], (known[1][1],))
         return _LEFT_BY.get(op, 0.5)
+
+
+def _variable_columns(atom: Atom) -> tuple[tuple[int, Variable], ...]:
+    return tuple((column, a) for column, a in enumerate(atom.args) if isinstance(a, Variable))
 
 
 def _constants(atom: Atom) -> tuple[tuple[int, Value], ...]:

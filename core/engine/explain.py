@@ -14,12 +14,12 @@ from everlog.core.engine.planning.plan import (
     CLASSES,
     GIVEN,
     RECURSIVE,
-    Plan,
     PlannedUnit,
     make_plan,
     special_reason,
 )
 from everlog.core.engine.planning.systems import Described, systems, with_auxiliaries
+from everlog.core.engine.planning.told_rules import is_made
 from everlog.core.engine.watch import Move
 from everlog.core.joins.exponents import refuge_of
 from everlog.core.joins.join_strategies import AUTO
@@ -60,20 +60,25 @@ def explain_plan(
     costs = Costs(plan, _choices(moved))
     program = with_auxiliaries(program, asked or {})
     bare = [unit.name for unit in plan.units if unit.strategy == GIVEN]
-    computed = [unit for unit in plan.units if unit.strategy != GIVEN]
+    derived = [unit for unit in plan.units if unit.strategy != GIVEN]
+    computed = derived if deltas else [unit for unit in derived if not all(map(is_made, unit.unit.relations))]
     if only is not None and only in plan.written:
         unit = next(u for u in computed if any(rule.name == only for rule in u.unit.rules))
-        return "\n".join([*_rule_lines(plan, costs, unit, only), *_part_lines(costs.of(only))])
+        return "\n".join(_rule_lines(costs, only))
     if only is not None and only not in program.relations:
         raise NotInProgram(f"the program has no relation or rule `{only}`")
     lines = [f"facts: {', '.join(bare)}"] if bare and (only is None or only in bare) else []
     for number, unit in enumerate(computed, 1):
         if only is not None and only not in unit.unit.relations:
             continue
-        lines.append(f"unit {number}: {unit.name}")
+        names = [name for name in unit.unit.relations if deltas or not is_made(name)]
+        lines.append(f"unit {number}: {', '.join(names)}")
         lines += [f"  {line}" for line in keeper_type(unit).described(unit)]
         for rule in unit.unit.rules:
-            lines += [f"  {line}" for line in _rule_lines(plan, costs, unit, rule.name)]
+            if rule.name in plan.written:
+                lines += [f"  {line}" for line in _rule_lines(costs, rule.name)]
+            elif deltas:  # the rules as they run: with the names that the planner made
+                lines.append(f"  {rule.name}  {rule}")
         lines += [f"  {line}" for line in _system_lines(program, unit)]
         if deltas:
             lines += [f"    {line}" for line in keeper_type(unit).told_deltas(unit)]
@@ -120,21 +125,15 @@ def _choices(moved: Moved | None) -> dict[str, JoinChoice]:
     }
 
 
-def _rule_lines(plan: Plan, costs: Costs, unit: PlannedUnit, name: str) -> Iterator[str]:
-    """A rule as it runs, as it was written if that differs, and what an update of it costs."""
-    rule = next(rule for rule in unit.unit.rules if rule.name == name)
-    yield f"{name}  {rule}"
-    written = plan.written.get(name)
-    if written is not None and str(written) != str(rule):
-        yield f"  from  {written}"
-    yield from cost_lines(costs.of(name))
-
-
-def _part_lines(cost: RuleCost) -> Iterator[str]:
-    """The auxiliary rules that a rule is run with; in a whole plan they have units of their own."""
+def _rule_lines(costs: Costs, name: str) -> Iterator[str]:
+    """A rule as it was written, what an update of it costs, and what it is run with."""
+    cost = costs.of(name)
+    yield f"{name}  {cost.text}"
+    yield from cost_lines(cost)
     for part in cost.all_parts:
-        yield f"  run with     {part.rule}"
-        yield f"    {part.cost_in_use}, in use {part.in_use.strategy}: {_reason(part)}"
+        yield f"  run with     {part.text}"
+        if len(part.query.atoms) > 1:
+            yield f"    {part.cost_in_use}, in use {part.in_use.strategy}: {_reason(part)}"
 
 
 def cost_lines(cost: RuleCost) -> Iterator[str]:
@@ -270,7 +269,7 @@ def explanation(program: Program, asked: Asked | None = None, moved: Moved | Non
 def _system_json(described: Described, unit: PlannedUnit, refusal: str) -> dict[str, Any]:
     return {
         "name": described.name,
-        "unit": list(unit.unit.relations),
+        "unit": [name for name in unit.unit.relations if not is_made(name)],
         "fits": not refusal,
         "why_not": refusal,
         "in_use": described.name == unit.strategy,

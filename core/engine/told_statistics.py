@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from attrs import evolve
 
+from everlog.core.engine.planning.told_rules import is_made
 from everlog.core.engine.statistics import RelationStatistics, RuleStatistics, Statistics
 from everlog.core.program import Rule, atoms_of
 
@@ -47,15 +48,6 @@ def told(found: Statistics, rules: Iterable[Rule], written: Mapping[str, Rule]) 
             by_relation[mine.name] = more
     units = tuple(unit for unit in found.units if not is_made(unit.name))
     return evolve(found, relations=tuple(by_relation.values()), rules=tuple(by_rule.values()), units=units)
-
-
-def is_made(relation: str) -> bool:
-    """Whether the planner made a relation, and its name.
-
-    >>> [is_made(name) for name in ("emp", "emp/0,1", "@sum1 of total#1")]
-    [False, True, True]
-    """
-    return "/" in relation or relation.startswith("@")
 
 
 def _owners(rules: list[Rule], written: Mapping[str, Rule]) -> dict[str, str]:

@@ -109,7 +109,7 @@ class Settling:
     """The values of a unit's maps, while they are settled.
 
     `depth` has the depths that are not 0.  `touched` has the value and depth that each changed key
-    had before, so that a step can be told and undone; None if nobody asks.
+    had before, so that a step can be told and undone; None where that is not needed.
     """
 
     name: str

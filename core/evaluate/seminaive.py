@@ -106,13 +106,14 @@ def evaluate(
     """
     base = _base_facts(program, inputs or {})
     with collector_paused(), Guard(limits or Limits()) as guard:
-        order = list(machines(program, shapes_of(program, units(program))))
+        shapes = shapes_of(program, units(program))
+        order = list(machines(program, shapes))
         try:
-            return _evaluated(program, base, order, guard, progress, profile, jobs)
+            return _evaluated(program, shapes, base, order, guard, progress, profile, jobs)
         except NotAWord:  # values of other types than the columns': sets hold anything
             guard.facts = 0
             order = [(unit, "a value is not of its column's type") for unit, _ in order]
-            return _evaluated(program, base, order, guard, progress, profile, jobs)
+            return _evaluated(program, shapes, base, order, guard, progress, profile, jobs)
 
 
 def _base_facts(program: Program, inputs: Mapping[str, Iterable[Row]]) -> dict[str, Iterable[Row]]:
@@ -126,6 +127,7 @@ def _base_facts(program: Program, inputs: Mapping[str, Iterable[Row]]) -> dict[s
 
 def _evaluated(
     program: Program,
+    shapes: Mapping[str, Shape],
     base: Mapping[str, Iterable[Row]],
     order: Iterable[tuple[Unit, str]],
     guard: Guard,
@@ -133,7 +135,7 @@ def _evaluated(
     profile: RunProfile | None,
     jobs: int,
 ) -> Evaluation:
-    context = _started(program, guard, progress)
+    context = Context(program, dict(shapes), {}, guard, progress)
     context.shares = True
     relations = Relations(program, context.shapes, base)
     relations.begin, context.tables = context.loaded, relations.tables
@@ -173,10 +175,6 @@ def _run_natively(
     return True
 
 
-def _started(program: Program, guard: Guard, progress: Progress | None) -> Context:
-    return Context(program, dict(shapes_of(program, units(program))), {}, guard, progress)
-
-
 def explain_code(program: Program, only: str | None = None) -> str:
     """The Python code of a program's rules, or of those of one relation or name."""
     run = without_facts(program)
@@ -194,7 +192,7 @@ def explain_code(program: Program, only: str | None = None) -> str:
 
 def without_facts(program: Program) -> Context:
     """A run over the facts in the program's text alone, to show the code of its rules."""
-    run = _started(program, Guard(Limits()), None)
+    run = Context(program, dict(shapes_of(program, units(program))), {}, Guard(Limits()), None)
     run.sampled = Sampled(growing=True)
     run.load_all({})
     return run

@@ -34,7 +34,10 @@ def settable(variable: Variable, body: Sequence[Literal]) -> bool:
     """Whether every literal that has the variable can work on the set of its values."""
     for literal in body:
         match literal:
-            case Atom(args=args) | Negation(Atom(args=args)):
+            case Atom(args=args):  # computes nothing
+                if args.count(variable) > 1:
+                    return False
+            case Negation(Atom(args=args)):
                 if sum(v == variable for a in args for v in p.variables_of(a)) > 1:
                     return False
                 if any(isinstance(a, Call) and variable in p.variables_of(a) for a in args):  # under `!`

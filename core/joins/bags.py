@@ -36,7 +36,7 @@ class BagView:
         self._rows = [row_picker(query.variables, atom.variables) for atom in query.atoms]
 
     def change(self, atom: int, row: Row, times: int) -> Iterator[Weighted]:
-        """Insert or delete a row, so many times; yields the changes of answers."""
+        """Insert or delete a row a number of times; yields the changes of answers."""
         before = self.numbers[atom].get(row, 0)
         now = before + times
         if now < 0:

@@ -5,7 +5,7 @@
  * count as earlier than any.  A row whose count is above 0 is well-founded, for `seq` orders all
  * derivations that are counted: nothing holds itself up.  There are no witnesses and no edges.
  *
- * A turn has four parts (core/engine/keepers/recursive/counting.py calls them):
+ * A turn has four parts (core/engine/keepers/recursive/ranked.py calls them):
  *   lose   derivations with a row that goes; a row whose count falls to 0 goes in the next round;
  *   gain   derivations with a row of another relation that came;
  *   ask    how many derivations the rows that went still have; those with some come back, later;

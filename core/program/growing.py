@@ -40,6 +40,7 @@ from everlog.core.program.program import (
     atoms_of,
     draws_numbers,
 )
+from everlog.core.program.shown import shown_aggregate
 
 GROWING = ("count", "sum")
 
@@ -196,7 +197,7 @@ class _Added:
         result = Variable("total@")
         shown = Atom(contributions, (*literal.outer, *hidden, result))
         self.links.append(Rule(Atom(totals, (*literal.outer, result)), (shown,), f"{totals}#1", rule.origin))
-        self.totals.append(RunningTotal(totals, contributions, literal.op, literal.kind, str(literal)))
+        self.totals.append(RunningTotal(totals, contributions, literal.op, literal.kind, shown_aggregate(literal)))
         return Atom(totals, (*literal.outer, literal.result))
 
     def _kinds(self, body: Sequence[Literal]) -> dict[Variable, Kind]:

@@ -54,7 +54,7 @@ def _inside(program: Program, unit: Unit, rule: Rule, literal: Aggregate) -> Mis
 
     if literal.op not in GROWING:
         return wrong(
-            f"`{literal.op}` over `{name}`, which depends on it, has no one meaning",
+            f"`{literal.op}` over `{name}`, which depends on it, has no single meaning",
             "in braces only `sum` and `count` may go through recursion; put `min` and `max` into the head",
         )
     for inner in literal.body:

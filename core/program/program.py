@@ -41,6 +41,10 @@ PARAMETERS = "$"  # the relation that binds the parameters of a query: one fact 
 class Variable:
     name: str
 
+    def __hash__(self) -> int:
+        """That of its name, which Python keeps: planning looks variables up all the time."""
+        return hash(self.name)
+
     def __str__(self) -> str:
         return self.name
 

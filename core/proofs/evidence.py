@@ -27,7 +27,8 @@ from everlog.core.program import (
 from everlog.core.program.bodies import Binding
 from everlog.core.program.executor import NotABaseRelation
 from everlog.core.program.functors import COMPARISONS
-from everlog.core.proofs.notation import constant, shown_name
+from everlog.core.program.shown import shown_name
+from everlog.core.proofs.notation import constant
 from everlog.core.proofs.solve import names_in
 from everlog.core.storage.tables import Table
 

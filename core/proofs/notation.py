@@ -25,6 +25,7 @@ from everlog.core.program import (
     Wildcard,
     written_body,
 )
+from everlog.core.program.shown import shown_name
 
 
 def fact_text(program: Program, relation: str, row: Row) -> str:
@@ -56,15 +57,6 @@ def rule_text(rule: Rule | Subsumption) -> str:
         return f"{' '.join(rule.origin.text.split()) or rule}" + (f" at {place}" if place else "")
     name = " at ".join(part for part in (rule.name, place) if part)
     return f"{name}:  {rule.written}" if name else rule.written
-
-
-def shown_name(name: str) -> str:
-    """A variable as its author knows it, without the checker's additions.
-
-    >>> shown_name("y@5"), shown_name("_@2"), shown_name("?0.1")
-    ('y', '_', '_')
-    """
-    return "_" if name.startswith("?") else name.partition("@")[0]
 
 
 # ── literals ─────────────────────────────────────────────────────────────────────────────────

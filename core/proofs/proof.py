@@ -13,8 +13,9 @@ from typing import Any
 from attrs import field, frozen
 
 from everlog.core.program import Row, Rule, Value
+from everlog.core.program.shown import shown_name
 from everlog.core.proofs import render
-from everlog.core.proofs.notation import rule_text, shown_name
+from everlog.core.proofs.notation import rule_text
 
 GIVEN, RULE, EQUIVALENCE, AUXILIARY = "given", "rule", "equivalence", "auxiliary"
 JOINED = "joined"

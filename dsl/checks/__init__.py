@@ -13,6 +13,6 @@ them.
 | `stratify` | no relation depends on its own absence |
 | `lower` | flat clauses to core rules |
 | `join_orders` | the orders that `.plan` gives, as places in the bodies of core rules |
-| `query_check` | a query as a rule that nobody declared |
+| `query_check` | a query as the body of a rule, whose head its variables make |
 | `auxiliaries` | relations of systems that rules ask for |
 """

@@ -24,7 +24,7 @@ EXAMPLES = """
   everlog explain prog.dl path#2        one rule
   everlog explain prog.dl --html page.html
   everlog explain prog.dl --deltas --code
-  everlog explain prog.dl -F facts      the plan of each rule on these facts: order, index, rows expected and tried
+  everlog explain prog.dl -F facts      the plan of each rule on these facts, with its rows
   everlog explain prog.dl --ir          the machine of each unit, and each rule as loops
 """
 
@@ -44,7 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="run the program on the .facts files of a folder, and show each plan with what it expected and found",
     )
-    parser.add_argument("--deltas", action="store_true", help="show the delta rules of each rule")
+    parser.add_argument(
+        "--deltas",
+        action="store_true",
+        help="show the delta rules as they run, with names of the planner",
+    )
     parser.add_argument(
         "--engine",
         choices=("local", "in-process", "spark"),

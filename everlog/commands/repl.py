@@ -82,6 +82,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.read_only and (arguments.db is None or arguments.program is not None):
         print("everlog repl: --read-only needs --db FILE, and no program", file=sys.stderr)
         return 2
+    if arguments.db is not None and arguments.db.lower().endswith(".dl"):
+        hint = f"`everlog repl {arguments.db}` starts with it"
+        print(f"everlog repl: {arguments.db} is a program, not a database: {hint}", file=sys.stderr)
+        return 2
     session = _session(arguments)
     try:
         if arguments.mode is not None:

@@ -49,7 +49,7 @@ def order_of(roots: Sequence[Mapping[str, Any]], atoms: Sequence[Mapping[str, An
         here = set(node["variables"]) | (set() if parent is None else bound[parent])
         own = [atom for atom in waiting if here.issuperset(atom["variables"])]
         waiting = [atom for atom in waiting if not here.issuperset(atom["variables"])]
-        texts = tuple(f"{atom['relation']}({', '.join(atom['variables'])})" for atom in own)
+        texts = tuple(atom["text"] for atom in own)
         nodes += [(child, len(found)) for child in node["children"]]
         found.append(Bag(tuple(node["variables"]), texts, parent))
         bound.append(here)

@@ -101,7 +101,7 @@ class StepRecorder:
     slowest: list[Step] = field(factory=list)  # a heap
     number: int = 0
     seconds: float = 0.0
-    points: list[tuple[float, int]] = field(factory=list)  # the slowest of so many steps each
+    points: list[tuple[float, int]] = field(factory=list)  # each is the slowest of several steps
     width: int = 1
 
     @staticmethod

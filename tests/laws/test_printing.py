@@ -142,7 +142,7 @@ statements = (
     | st.builds(ast.Pragma, symbols, symbols)
     | st.builds(ast.Init, names, component_types)
     | names.map(ast.Override)
-    | names.map(ast.Lattice)
+    | st.builds(ast.Lattice, names, some(st.tuples(names, terms), least=1))
 )
 
 

@@ -8,11 +8,16 @@ import re
 from pathlib import Path
 
 import pytest
+from shipped_programs import PROGRAMS
 
-from everlog import Database
+from everlog import Database, compile_text
 from everlog.cli import main
 from everlog.core.engine import explain, statistics
 from everlog.core.engine.keepers.unit_strategies import KEEPERS, STRATEGIES
+from everlog.core.engine.planning.costs import rule_costs
+from everlog.core.engine.planning.plan import make_plan
+from everlog.editor.cost_words import paragraph
+from everlog.explain.page import page
 
 # Figure 4 of the paper: atoms, class, w, ŵ, and what they promise
 FIGURE_4 = {
@@ -68,12 +73,59 @@ def test_one_rule_or_relation_can_be_asked_for(folder: Path, capsys: pytest.Capt
     (folder / "q.dl").write_text(program_of("R(a,b) S(b,c)") + ".decl p(x:number)\np(x) :- R(x, _).\n")
     assert main(["explain", "q.dl", "q#1"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("q#1  q(a, b, c) :- R(a, b), S(b, c).\n")
+    assert out.startswith("q#1  q(a, b, c) :- R(a,b), S(b,c).\n")  # as it was written
     assert "p#1" not in out
     assert main(["explain", "q.dl", "p", "--json"]) == 0
     assert [rule["name"] for rule in json.loads(capsys.readouterr().out)["rules"]] == ["p#1"]
     assert main(["explain", "q.dl", "z"]) == 1
     assert "no relation or rule `z`" in capsys.readouterr().err
+
+
+AUXILIARY = """
+.decl r(a:number, b:number)  .decl t(b:number, c:number)  .decl no(a:number, b:number)
+.decl p(a:number)  .decl q(a:number, n:number)  .decl reach(a:number, b:number)
+.decl far(a:number) inline
+far(x) :- t(x, y), t(y, _).
+p(a) :- r(a, b), t(b, c), r(c, _), far(a).
+q(a, n) :- r(a, b), !no(a, _), n = count : { t(b, _), r(b, x), x < a }.
+reach(a, b) :- t(a, b), r(b, _).
+reach(a, c) :- reach(a, b), t(b, c).
+"""
+
+
+SHORT = ("company_control", "cheapest_build")  # running totals and lattices, and groups
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        None,
+        *(
+            pytest.param(path, marks=[] if path.stem in SHORT else pytest.mark.deep, id=path.stem)
+            for path in sorted(PROGRAMS.glob("*/*.dl"))
+        ),
+    ],
+)
+def test_the_names_that_the_planner_makes_are_not_told(program: Path | None) -> None:
+    """A reader knows the names of the text: text, JSON, page and hovers have no others."""
+    text = AUXILIARY if program is None else program.read_text(encoding="utf-8")
+    known = compile_text(text)
+    costs = list(rule_costs(make_plan(known)))
+    object_ = {"program": "", **explain.explanation(known)}
+    shown = [explain.explain_plan(known), json.dumps(object_), page(object_, ""), *map(paragraph, costs)]
+    for functor in known.functors:  # calls of functors begin with `@` in the text, too
+        shown = [each.replace(f"@{functor}(", f"{functor}(") for each in shown]
+    for each in shown:
+        assert (
+            re.findall(r"\S*(?:\w@\d|@(?:exists|count|sum|min|max|mean|total|source|steps)\d* of)\S*", each) == []
+        )
+        assert re.findall(r"\b[a-z_]\w*/\d+(?:,\d+)*[(#]", each) == []
+
+
+def test_what_a_rule_is_run_with_is_told_in_words() -> None:
+    text = Database.from_text(AUXILIARY).explain("q#1")
+    assert "  run with     count : { t(b, _), r(b, x), x < a }\n" in text
+    assert "no without its second column" in text
 
 
 def test_strategies_from_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,7 @@ def everlog(line: str, url: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.deep  # four runs against a server that is started
 def test_alerts_from_a_table_of_postgresql(tmp_path: Path) -> None:
     if why := postgres.missing():
         pytest.skip(why)

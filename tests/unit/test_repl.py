@@ -123,6 +123,20 @@ def test_lines_go_on_until_they_are_complete() -> None:
     )
 
 
+def test_a_command_ends_a_statement_that_lacks_its_full_stop() -> None:
+    said = Talk(".decl p(x:number)").say("p(5)", ".tables")
+    assert "script:1: error[DL010]: missing `.` at the end of the statement" in said
+    assert re.search(r"^p +x:number +0 +given$", said, re.M), "the command has run"
+
+
+def test_costs_are_said_in_words_before_the_formula() -> None:
+    talk = Talk(".decl e(x:number, y:number)", ".decl t(x:number, y:number, z:number)")
+    said = talk.say("t(x, y, z) :- e(x, y), e(y, z), e(z, x).")
+    assert "about the square root of the data, O(D^1/2)" in said
+    said = talk.say("t(x, x, y) :- e(x, y).")
+    assert "constant time, O(1)" in said
+
+
 def test_several_kinds_may_share_a_text() -> None:
     talk = Talk()
     assert talk.say("m(x + 1) :- n(x). .decl n(x:number) .decl m(x:number) n(1). ?- m(x).").split("\n") == [

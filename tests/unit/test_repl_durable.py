@@ -158,7 +158,7 @@ def test_a_database_that_is_left_is_free_for_others() -> None:
     with Talk() as talk:
         talk.say(".decl n(x:number)", "n(1).", ".save one.db", ".open one.db", "n(2).")
         assert "script:1: error: there is no folder" in talk.say(".open none/two.db")
-        assert "not an everlog database" in talk.say(".open paths.dl")
+        assert "is a program: `.load paths.dl` loads it" in talk.say(".open paths.dl")
         assert talk.say("n(x)?") == "x\n-\n1\n2\n(2 rows)"  # nothing has changed
         with pytest.raises(AlreadyOpen):
             Database.open("one.db")
@@ -265,5 +265,5 @@ def test_the_command_keeps_everything_in_the_file(capsys: pytest.CaptureFixture[
     assert look.out.endswith("edge: 2\n")
     assert "was opened with read_only=True" in look.err
     assert main(["repl", "paths.dl", "--read-only"]) == 2
-    assert main(["repl", "--db", "paths.dl", "-c", ".count"]) == 1
-    assert "paths.dl is not an everlog database" in capsys.readouterr().err
+    assert main(["repl", "--db", "paths.dl", "-c", ".count"]) == 2
+    assert "paths.dl is a program, not a database: `everlog repl paths.dl` starts" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import pytest
 from browser import CONTRASTS, at_width, chromium
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.keys import Keys
 from serving import PATHS, Served, served
 from serving import until as until_long
@@ -89,11 +90,18 @@ class Page:
         until(lambda: what in self.text(selector), f"`{what}` in {selector}: {self.text(selector)[:200]}")
 
     def click(self, selector: str) -> None:
-        until(
-            lambda: any(e.is_displayed() and e.is_enabled() for e in self.all(selector)[:1]),
-            f"{selector} is there",
-        )
-        self.find(selector).click()
+        until(lambda: self._clicked(selector), f"{selector} is there")
+
+    def _clicked(self, selector: str) -> bool:
+        """Click an element, unless it is not there yet or has just been drawn again."""
+        try:
+            found = next(iter(self.all(selector)), None)
+            if found is None or not found.is_displayed() or not found.is_enabled():
+                return False
+            found.click()
+        except StaleElementReferenceException:
+            return False
+        return True
 
     def open(self, panel: str) -> None:
         self.click(f"#tab-{panel}")

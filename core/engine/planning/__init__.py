@@ -8,5 +8,6 @@
 | `ranked_rules` | which recursion the compiled machine keeps |
 | `systems` | the protocol of systems of auxiliary relations |
 | `plan` | which strategy keeps which unit, and why |
+| `told_rules` | rules for readers: what the planner made in words |
 | `costs` | the cost of one update, for `explain` |
 """

@@ -48,6 +48,7 @@ from everlog.core.engine.planning.plan import (
     wanted_of,
 )
 from everlog.core.engine.planning.systems import systems
+from everlog.core.engine.planning.told_rules import Told, is_made
 from everlog.core.joins.exponents import (
     growing_exponent,
     growing_refuge_of,
@@ -72,6 +73,7 @@ from everlog.core.joins.strategy_choice import (
 from everlog.core.joins.untold import Shown, match_exponent, untold_exponent
 from everlog.core.joins.variable_orders import OrderNode, variable_order
 from everlog.core.program import Aggregate, Negation, Rule, atoms_of, variables_of
+from everlog.core.program.shown import shown_rule
 
 MOST_ATOMS = 200  # of a body that is classified
 UNBOUNDED = "follows the facts whose proof breaks"
@@ -140,6 +142,7 @@ class RuleCost:
     free_connex: Width
     wanted: Shown  # what it asks the join for
     in_use: JoinChoice
+    told: Told
     parts: tuple[RuleCost, ...] = ()  # of the auxiliary rules that it is run with
     shown: Rule | None = None  # the rule as it was written, where it is run in another form
 
@@ -151,13 +154,20 @@ class RuleCost:
     @property
     def above(self) -> tuple[str, ...]:
         """What stands above the join."""
-        return tuple(map(str, above_the_join(self.rule)))
+        return tuple(map(self.told.literal, above_the_join(self.rule)))
 
     @property
     def all_parts(self) -> tuple[RuleCost, ...]:
-        """The auxiliary rules with joins that it is run with, and those that they are run with."""
+        """The auxiliary rules that it is run with, and those that they are run with."""
         found = {inner.rule.name: inner for part in self.parts for inner in (part, *part.all_parts)}
-        return tuple(part for part in found.values() if len(part.query.atoms) > 1)
+        return tuple(found.values())
+
+    @property
+    def text(self) -> str:
+        """The rule as it was written; of an auxiliary rule what it holds."""
+        if is_made(self.rule.head.relation):
+            return self.told.part(self.rule)
+        return (self.shown or self.rule).written
 
     @property
     def strategies(self) -> dict[str, str]:
@@ -277,14 +287,17 @@ class RuleCost:
                 fixed = {v.name for v in literal.outer} if isinstance(literal, Aggregate) else set()
                 for atom, _ in atoms_of((literal,)) if isinstance(literal, Negation) else ():
                     fixed |= {v.name for arg in atom.args for v in variables_of(arg)}
-                yield str(literal), power("O", "D", Fraction(largest_cover([s - fixed for s in scopes])))
+                yield (
+                    self.told.literal(literal),
+                    power("O", "D", Fraction(largest_cover([s - fixed for s in scopes]))),
+                )
 
     def to_json(self) -> dict[str, Any]:
         """As `everlog explain --json` has it: see docs/costs.md."""
         rule = self.shown or self.rule
         small = len(self.query.atoms) <= MOST_ATOMS
         return {
-            "rule": rule.written,
+            "rule": self.text,
             "name": rule.name,
             "head": rule.head.relation,
             "file": rule.origin.file,
@@ -293,7 +306,10 @@ class RuleCost:
             "reason": self.reason,
             "join": {
                 "class": str(self.join_class),
-                "atoms": [{"relation": a.relation, "variables": list(a.variables)} for a in self.query.atoms],
+                "atoms": [
+                    {"relation": a.relation, "variables": list(a.variables), "text": str(a)}
+                    for a in self.query.atoms
+                ],
                 "free": [v for v in self.query.variables if v in self.query.free],
                 "q_hierarchical": small and is_q_hierarchical(self.query),
                 "free_connex": small and is_free_connex(self.query),
@@ -325,14 +341,14 @@ class RuleCost:
             "moves": list(self.in_use.moves),
             "parts": [
                 {
-                    "rule": str(part.rule),
-                    "name": part.rule.name,
+                    "rule": part.text,
                     "strategy": part.in_use.strategy,
                     "why": part.in_use.why,
                     "update_cost": part.cost_in_use,
                     "moves": list(part.in_use.moves),
                 }
                 for part in self.all_parts
+                if len(part.query.atoms) > 1
             ],
         }
 
@@ -348,7 +364,7 @@ class Costs:
     """The costs of the rules of a plan.  `moved` has the strategies of rules that moved."""
 
     def __init__(self, plan: Plan, moved: Mapping[str, JoinChoice]) -> None:
-        self.plan, self.moved = plan, moved
+        self.plan, self.moved, self.told = plan, moved, Told.of(plan)
         self.home = {rule.name: unit for unit in plan.units for rule in unit.unit.rules}
         self.run = {rule.name: rule for unit in plan.units for rule in unit.unit.rules}
         self.auxiliary: dict[str, list[Rule]] = {}
@@ -369,17 +385,21 @@ class Costs:
             for part in self.auxiliary.get(relation, ())
             if part.name not in above and not self.home[part.name].unit.recursive
         )
-        cost = rule_cost(run, unit, parts, self.moved.get(name))
-        return cost if shown is None else evolve(cost, shown=shown)
+        shown = shown or self.plan.written.get(name)
+        return evolve(rule_cost(run, unit, self.told, parts, self.moved.get(name)), shown=shown)
 
 
 def rule_cost(
-    rule: Rule, unit: PlannedUnit, parts: tuple[RuleCost, ...] = (), moved: JoinChoice | None = None
+    rule: Rule,
+    unit: PlannedUnit,
+    told: Told,
+    parts: tuple[RuleCost, ...] = (),
+    moved: JoinChoice | None = None,
 ) -> RuleCost:
-    want = wanted_of(rule, unit.group)
-    rule, query = want.rule, query_of(want.rule)
+    want = wanted_of(shown_rule(rule), unit.group)
+    rule, query = want.rule, told.query(query_of(want.rule))
     if len(query.atoms) > MOST_ATOMS:
-        return _unclassified(rule, query, unit)
+        return _unclassified(rule, query, unit, told)
     join_class, reason = classify(query)
     query_class = str(join_class)
     in_use = moved or unit.joins.get(rule.name) or JoinChoice(unit.strategy, unit.why)
@@ -397,11 +417,12 @@ def rule_cost(
         free_connex_width(query),
         want.shown,
         in_use,
+        told,
         parts,
     )
 
 
-def _unclassified(rule: Rule, query: Query, unit: PlannedUnit) -> RuleCost:
+def _unclassified(rule: Rule, query: Query, unit: PlannedUnit, told: Told) -> RuleCost:
     """Of a body that is too large to look into: bounds that hold for any."""
     most = Fraction(len(query.atoms))
     bag = Decomposition((frozenset(query.variables),), (None,), most)
@@ -416,6 +437,7 @@ def _unclassified(rule: Rule, query: Query, unit: PlannedUnit) -> RuleCost:
         Width(most, False, bag),
         Shown(frozenset(query.variables)),
         unit.joins.get(rule.name) or JoinChoice(unit.strategy, unit.why),
+        told,
     )
 
 

@@ -43,6 +43,7 @@ from everlog.core.program import (
 )
 from everlog.core.program.bodies import binds, may_fail, needs, schedule, sure_and_open
 from everlog.core.program.ordered_groups import OrderedAggregate, most_counted, ordered_aggregate
+from everlog.core.program.shown import shown_aggregate, shown_name
 
 ONE = Constant(1, Kind.NUMBER)
 TARGET = Variable("target@")
@@ -182,7 +183,7 @@ class Normaliser:
         if ordered is None and literal.op in ("min", "max"):  # how often a value is there does not matter
             made = self.existential(made)
         self.rules.append(made)
-        self.groups[name] = Group(name, literal.op, literal.kind, str(literal), partial, ordered)
+        self.groups[name] = Group(name, literal.op, literal.kind, shown_aggregate(literal), partial, ordered)
         held = TARGET if isinstance(target, p.Call) else target  # only the relation matters
         return evolve(literal, body=(Atom(name, (*literal.outer, held)),), partial=partial)
 
@@ -212,7 +213,9 @@ class Normaliser:
         outside = _binding(others, wanted)
         if outside is None:
             missing = [v for v in literal.outer if v.name not in _bound(schedule(others, ())[0])]
-            raise NeedsItself(f"`{missing[0]}` in `{literal}` is bound by the recursion itself")
+            raise NeedsItself(
+                f"`{shown_name(missing[0].name)}` in `{shown_aggregate(literal)}` is bound by the recursion itself"
+            )
         domain = f"{name}?"
         kinds = _kinds(self.program, body)
         self.relations[domain] = Relation(

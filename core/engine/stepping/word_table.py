@@ -106,7 +106,7 @@ class WordTable(TableOf[Any]):
         return new
 
     def renew(self) -> None:
-        """The source has changed in a way that nobody told."""
+        """The source has changed, and readers were not told how: make the table again."""
         self.behind = None
         if self.made:
             self._fill(self._facts)
