@@ -12,7 +12,7 @@ from attrs import frozen
 from everlog.dsl.keywords import DIRECTIVES, KEYWORDS
 from everlog.repl.continuation import OF_THE_LANGUAGE
 from everlog.repl.settings import SETTINGS
-from everlog.repl.table import ALIASES, CommandError, commands, find_command
+from everlog.repl.table import ALIASES, TRANSACTION_WORDS, CommandError, commands, find_command
 
 if TYPE_CHECKING:
     from everlog.repl.session import Session
@@ -23,7 +23,7 @@ _WORD = re.compile(r"[?\w.#]*$")
 _DROP = re.compile(r"(?:^|[.\n])\s*-\s*[?\w.#]*$")
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _WORDS = [*KEYWORDS, "choice-domain"]
-_STARTS = ["begin", "commit", "rollback", "?-"]
+_STARTS = [*TRANSACTION_WORDS, "?-"]
 
 
 @frozen

@@ -87,6 +87,7 @@ class Command:
 
 
 COMMANDS: dict[str, Command] = {}
+TRANSACTION_WORDS = ("begin", "commit", "rollback")  # statements, not commands
 ALIASES: dict[str, str] = {}
 
 
@@ -138,6 +139,8 @@ def find_command(name: str) -> Command:
         return table[begun[0]]
     if begun:
         raise CommandError(f"`{name}` is ambiguous: {_listed(begun)}")
+    if name.removeprefix(".") in TRANSACTION_WORDS:
+        raise CommandError(f"no command `{name}`; write `{name[1:]}` without the dot")
     close = get_close_matches(name, [*DIRECTIVES, *table, *ALIASES], 1)
     hint = f"did you mean `{close[0]}`?" if close else "`.help` lists the commands"
     raise CommandError(f"no command `{name[:40]}`; {hint}")

@@ -129,6 +129,22 @@ def test_a_command_ends_a_statement_that_lacks_its_full_stop() -> None:
     assert re.search(r"^p +x:number +0 +given$", said, re.M), "the command has run"
 
 
+def test_a_proof_inside_a_transaction_says_of_which_state_it_is() -> None:
+    talk = Talk(*PATHS, "edge(1, 2).", "begin", "edge(2, 3).")
+    assert talk.say(".why path(1, 2)").startswith("(as before the open transaction)\npath(1, 2) ")
+    assert "path(1, 3) is not there" in talk.say(".why path(1, 3)")
+
+
+def test_a_relation_in_use_is_not_dropped() -> None:
+    talk = Talk(*PATHS)
+    assert talk.say(".drop edge").endswith("is used by path#1, path#2: drop what uses it first")
+
+
+def test_words_of_transactions_have_no_dot() -> None:
+    talk = Talk()
+    assert talk.say(".begin") == "script:1: error: no command `.begin`; write `begin` without the dot"
+
+
 def test_costs_are_said_in_words_before_the_formula() -> None:
     talk = Talk(".decl e(x:number, y:number)", ".decl t(x:number, y:number, z:number)")
     said = talk.say("t(x, y, z) :- e(x, y), e(y, z), e(z, x).")
