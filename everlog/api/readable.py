@@ -197,13 +197,14 @@ class Readable:
         ...   .decl r(a:number, b:number)  .decl s(a:number, c:number)  .decl q(a:number)
         ...   q(a) :- r(a, b), s(a, c).''')
         >>> print(db.explain("q#1"))  # doctest: +ELLIPSIS
-        q#1  q(a) :- r/0(a), s/0(a).
-          from  q(a) :- r(a, b), s(a, c).
+        q#1  q(a) :- r(a, b), s(a, c).
           class        hierarchical: ...
           widths       w = 1, ŵ = 1
           order        a
           one update   O(1), plus the facts that change
           in use       delta: hierarchical; of two atoms, the indexes of delta are the view tree
+          run with     r without its second column
+          run with     s without its second column
         """
         return explain_plan(self.program, asked=self._strategies, only=name, moved=self._engine.moved)
 
