@@ -7,7 +7,7 @@
 Each case is a rule as a user would write it, the same answer by hand-split rules, and data that
 doubles.  Printed are CPU seconds of both, their ratio, and the growth per doubling.
 
-`--rules` checks, plans and runs so many rules of three atoms over hardly any facts, so that plans
+`--rules N` checks, plans and runs N rules of three atoms over hardly any facts, so that plans
 are all the work.  `--planning` orders a body of five atoms over 20 000 rows each: the samples of
 its tables, the order with new samples (cold), and once more (warm).
 """
@@ -200,7 +200,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="a tenth of the data")
     parser.add_argument("--living", action="store_true", help="load a living engine instead")
     parser.add_argument("--only", default="", help="cases whose name has this in it")
-    parser.add_argument("--rules", type=int, default=0, help="plan so many rules instead")
+    parser.add_argument("--rules", type=int, default=0, metavar="N", help="plan N small rules instead")
     parser.add_argument("--planning", action="store_true", help="time the order of one body instead")
     asked = parser.parse_args()
     if asked.rules or asked.planning:

@@ -386,10 +386,7 @@ def _call_for_all(function: str, literal: Aggregate, parameters: Sequence[str], 
     total = f"_total_{literal.op}_{literal.kind}"
     return [
         Line(1, f"{function}_turns = {turns}"),
-        Line(1, f"def {function}({', '.join(parameters)}):"),
-        Line(2, f"nonlocal {function}_turns"),
-        Line(2, f"_v = {function}_known.get({key}, _MISSING)"),
-        Line(2, "if _v is not _MISSING: return _v"),
+        *_opening(function, parameters),
         Line(2, "_new = []"),
         Line(2, f"if {function}_turns > 0: {function}_run({', '.join(['_new', *parameters])})"),
         Line(2, f"elif {function}_turns == 0:"),
@@ -403,6 +400,16 @@ def _call_for_all(function: str, literal: Aggregate, parameters: Sequence[str], 
     ]
 
 
+def _opening(function: str, parameters: Sequence[str]) -> list[Line]:
+    """The first lines of the call of an aggregate: a value that is known is returned."""
+    return [
+        Line(1, f"def {function}({', '.join(parameters)}):"),
+        Line(2, f"nonlocal {function}_turns"),
+        Line(2, f"_v = {function}_known.get({key_text(parameters)}, _MISSING)"),
+        Line(2, "if _v is not _MISSING: return _v"),
+    ]
+
+
 def _call_for_intervals(
     function: str, literal: Aggregate, parameters: Sequence[str], turns: int, value: str
 ) -> list[Line]:
@@ -410,10 +417,7 @@ def _call_for_intervals(
     key = key_text(parameters)
     return [
         Line(1, f"{function}_turns, {function}_all = {turns}, {{}}"),
-        Line(1, f"def {function}({', '.join(parameters)}):"),
-        Line(2, f"nonlocal {function}_turns"),
-        Line(2, f"_v = {function}_known.get({key}, _MISSING)"),
-        Line(2, "if _v is not _MISSING: return _v"),
+        *_opening(function, parameters),
         Line(2, f"if {function}_turns > 0:"),
         Line(3, "_new = []"),
         Line(3, f"{function}_run({', '.join(['_new', *parameters])})"),

@@ -774,7 +774,7 @@ cdef class Plan:
         return 1
 
     def run(self, int jobs=1, uint64_t most=0):
-        """Derive everything once; on so many threads, where there is enough to do.
+        """Derive everything once, on several threads where there is enough to do.
 
         On one thread, it raises TooManyRows after about `most` more rows, if that is not 0.
         """

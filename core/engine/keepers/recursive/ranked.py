@@ -276,7 +276,7 @@ class RankedKeeper(Keeper):
                     self._run(one.rule, one.plan.gain, self.live[name], True)
 
     def _tell(self, step: Step, unread: list[WordTable]) -> None:
-        """Tell the change; tables that nobody has read yet go to `unread`, and are made later."""
+        """Tell the change; tables that have no reader yet go to `unread`, and are made later."""
         told = {name: live.told() for name, live in self.own.items()}
         changes: list[tuple[str, Facts, Facts]] = []
         for name, (gone, new) in told.items():
