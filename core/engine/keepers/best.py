@@ -1,6 +1,6 @@
 """Maps to a best value: kept by the values of their keys, in the order of values.
 
-A unit of maps whose rules read at most one of its values (`core.program.best_values`) changes like
+A unit of maps whose rules read at most one of its values (`best_values`) changes like
 the distances of a graph whose arcs change:
 
 *A derivation is lost.*  A key whose value it gave is suspect.  Suspects are visited in the order of
@@ -35,7 +35,7 @@ from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.evaluate.best_first import Settling, forms_of, offering, only_adds
 from everlog.core.ir.uses import Action, Use
 from everlog.core.program import Atom, Call, Row, Rule, Value
-from everlog.core.program.best_values import best_maps
+from everlog.core.program.aggregates.best_values import best_maps
 from everlog.core.storage.shape import Facts, Key
 from everlog.core.storage.table_shapes import shape_of
 from everlog.core.storage.tables import TableOf
