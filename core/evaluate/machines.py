@@ -17,10 +17,10 @@ from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.native.availability import why_not
 from everlog.core.native.coverage import uncovered
 from everlog.core.program import Program, draws_numbers
-from everlog.core.program.best_values import only_maps
+from everlog.core.program.aggregates.best_values import only_maps
+from everlog.core.program.aggregates.growing import grows_through
 from everlog.core.program.carried import carried_from, is_plain_binary
 from everlog.core.program.dependencies import Unit, units
-from everlog.core.program.growing import grows_through
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape
 

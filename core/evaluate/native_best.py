@@ -27,7 +27,7 @@ from everlog.core.native.availability import Undefined, why_not
 from everlog.core.native.coverage import uncovered
 from everlog.core.native.words import empty_words, new_settling
 from everlog.core.program import Atom, Kind, Program, Rule
-from everlog.core.program.best_values import BestMap
+from everlog.core.program.aggregates.best_values import BestMap
 from everlog.core.program.dependencies import Unit
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.shape import Key

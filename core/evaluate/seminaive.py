@@ -42,10 +42,10 @@ from everlog.core.ir.uses import Action, Use
 from everlog.core.native.availability import NotAWord, Undefined
 from everlog.core.native.words import is_words
 from everlog.core.program import Program, Row, Rule, Value
-from everlog.core.program.best_values import BestMap, best_maps, only_maps
+from everlog.core.program.aggregates.best_values import BestMap, best_maps, only_maps
+from everlog.core.program.aggregates.growing import GrowingUnit, growing_unit
 from everlog.core.program.carried import Steps
 from everlog.core.program.dependencies import Unit, units
-from everlog.core.program.growing import GrowingUnit, growing_unit
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import collector_paused
 from everlog.core.runtime.guards import Guard, Limits

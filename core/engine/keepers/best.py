@@ -1,6 +1,6 @@
 """Maps to a best value: kept by the values of their keys, in the order of values.
 
-A unit of maps whose rules read at most one of its values (`core.program.best_values`) changes like
+A unit of maps whose rules read at most one of its values (`best_values`) changes like
 the distances of a graph whose arcs change:
 
 *A derivation is lost.*  A key whose value it gave is suspect.  Suspects are visited in the order of
@@ -38,7 +38,7 @@ from everlog.core.evaluate.run_relations import Relations
 from everlog.core.ir.uses import Action, Use
 from everlog.core.native.availability import NotAWord, Undefined
 from everlog.core.program import Atom, Call, Row, Rule, Value
-from everlog.core.program.best_values import best_maps
+from everlog.core.program.aggregates.best_values import best_maps
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.equivalence import Classes
 from everlog.core.storage.shape import Facts, Key
