@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program_arguments(parser)
     parser.add_argument("-F", "--fact-dir", metavar="DIR", help="also read every .input from this folder")
     parser.add_argument("--json", action="store_true", help="print diagnostics as a JSON list, for editors")
-    parser.add_argument("--try", action="store_true", dest="tried", help="evaluate, and try laws of lattices and @@f")
+    parser.add_argument("--try", action="store_true", dest="tried", help="evaluate, and try laws on the values")
     add_functor_arguments(parser)
 
 
