@@ -65,12 +65,9 @@ class ShownPlan:
 def plan_of_task(task: NativeTask) -> ShownPlan:
     """The plan that a task of the compiled machine has come to, with its counts."""
     plan = task.made.plan
-    counts: list[tuple[int | None, int | None]] = [(tried, kept) for _, tried, kept in task.made.counted()]
-    if task.jobs > 1:
-        counts = [(None, None)] * len(counts)
     steps = tuple(
-        ShownStep(str(step.literal), _by(step.literal, step.bound), step.tried, *found, step.within)
-        for step, found in zip(plan.steps, counts, strict=True)
+        ShownStep(str(step.literal), _by(step.literal, step.bound), step.tried, tried, kept, step.within)
+        for step, (_, tried, kept) in zip(plan.steps, task.made.counted(), strict=True)
     )
     changed, written = _changed(steps, plan.rule, plan.delta), bool(plan.rule.order_of(plan.delta))
     return ShownPlan(str(plan.rule), plan.delta, True, changed, task.replanned, written)

@@ -33,6 +33,8 @@ cdef extern from "relation.h" nogil:
     void relation_free(CRelation *relation)
     int relation_add(CRelation *relation, const int64_t *row)
     uint32_t relation_find(const CRelation *relation, const int64_t *row)
+    void relation_search(const CRelation *relation, const uint32_t *columns, const CRelation *keys, uint32_t step,
+                         uint32_t most, uint32_t *counts, uint32_t *found)
     int relation_advance(CRelation *relation)
     CIndex *relation_index(CRelation *relation, const uint32_t *columns, uint32_t width)
     uint64_t relation_bytes(const CRelation *relation)
@@ -71,7 +73,8 @@ cdef extern from "plan.h" nogil:
         uint32_t to_count
         uint32_t from_count
     ctypedef int (*CCall)(void *context, int op, int64_t *registers) noexcept nogil
-    ctypedef int (*CCheck)(void *context) noexcept nogil
+    ctypedef struct CPlan "Plan"
+    ctypedef int (*CCheck)(void *context, CPlan *running) noexcept nogil
     ctypedef struct CPlan "Plan":
         COp *ops
         int count
@@ -88,7 +91,8 @@ cdef extern from "plan.h" nogil:
     int plan_run(CPlan *plan)
     int plan_has_blocks(const CPlan *plan)
     int plan_run_blocks(CPlan *plan, uint64_t row, uint64_t end)
-    CPlan *plan_clone(const CPlan *plan)
+    CPlan *plan_clone(CPlan *plan)
+    void plan_tell(CPlan *clone)
     int plan_flush(CPlan *plan)
     int plan_gather(CPlan *clone)
 
@@ -122,6 +126,7 @@ cdef extern from *:
 _FOLDS = {(<bytes>fold_names[kind]).decode(): kind for kind in range(FLOATS + 1)}
 CODES = {(<bytes>code_names[code]).decode(): code for code in range(ADD + 1)}
 cdef enum: NUMBER, UNSIGNED, FLOAT, SYMBOL
+cdef int _SEARCHED = 100_000  # rows that are looked at to find a few: less than a millisecond
 cdef int _REMEMBERED = 100_000  # results of Python functions that a plan remembers
 cdef int _WORTH_A_THREAD = 512  # rows of a loop that are split among threads
 cdef int _WATCH_EVERY = 256  # checks of signals for each check of the limits
@@ -535,6 +540,35 @@ cdef class Relation:
             return list(self.rows())
         return [self.row(<uint32_t>(place * count // size)) for place in range(size)]
 
+    def partners(self, tuple columns, keys, uint32_t most):
+        """For each key that is there: about how many rows have it in some columns, and some of them.
+
+        A key of one column is bare.  Of many rows only some are looked at.
+        """
+        cdef uint32_t step = self.c.count // _SEARCHED + 1, number, row
+        cdef bytearray held, counted, listed
+        cdef Relation wanted = Relation(tuple([self.kinds[column] for column in columns]), self.symbols)
+        listed_keys = list(keys)
+        assert 0 < len(columns) <= 64
+        wanted.fill(listed_keys if len(columns) > 1 else [(key,) for key in listed_keys])
+        if wanted.c.count != len(listed_keys):  # NaN is one word, and many keys
+            return None
+        held = bytearray(len(columns) * sizeof(uint32_t))
+        counted = bytearray((wanted.c.count + 1) * sizeof(uint32_t))
+        listed = bytearray((wanted.c.count * most + 1) * sizeof(uint32_t))
+        cdef uint32_t *place = <uint32_t *><char *>held
+        cdef uint32_t *counts = <uint32_t *><char *>counted
+        cdef uint32_t *found = <uint32_t *><char *>listed
+        for number in range(<uint32_t>len(columns)):
+            place[number] = columns[number]
+        with nogil:
+            relation_search(self.c, place, wanted.c, step, most, counts, found)
+        return {
+            key: (counts[number] * step, [self.row(found[number * most + row]) for row in range(min(most, counts[number]))])
+            for number, key in enumerate(listed_keys)
+            if counts[number]
+        }
+
     def sorted_rows(self):
         """All rows as tuples, sorted by value, column by column; NaN comes first."""
         cdef uint32_t place
@@ -622,8 +656,9 @@ cdef int _called(void *context, int at, int64_t *registers) noexcept with gil:
         return STOPPED
 
 
-cdef int _checked(void *context) noexcept with gil:
+cdef int _checked(void *context, CPlan *running) noexcept with gil:
     cdef Plan plan = <Plan>context
+    plan_tell(running)
     if plan.error is not None:  # on another thread
         return STOPPED
     try:
@@ -776,7 +811,7 @@ cdef class Plan:
     def run(self, int jobs=1, uint64_t most=0):
         """Derive everything once, on several threads where there is enough to do.
 
-        On one thread, it raises TooManyRows after about `most` more rows, if that is not 0.
+        It raises TooManyRows after about `most` more rows, if that is not 0.
         """
         cdef int status
         cdef uint32_t row, end
@@ -797,6 +832,7 @@ cdef class Plan:
         size = max(_WORTH_A_THREAD // 4, (end - row) // (8 * jobs))
         parts = [(start, min(start + size, end)) for start in range(row, end, size)]
         self.left = iter(parts)
+        self.c.ops[0].entered += 1
         workers = [Worker(self) for _ in range(min(jobs, len(parts)))]
         threads = []
         try:
@@ -941,6 +977,7 @@ cdef class Worker:
             row, end = part
             with nogil:
                 status = plan_run_blocks(self.c, row, end)
+            plan_tell(self.c)
             if status < 0 or self.plan.error is not None:
                 self.status = status if status < 0 else STOPPED
                 self.plan.left = iter(())
@@ -952,7 +989,6 @@ cdef class Worker:
         cdef int status
         with nogil:
             status = plan_gather(self.c)
-        self.plan.c.derivations += self.c.derivations
         return status
 
 
