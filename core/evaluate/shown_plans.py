@@ -18,6 +18,8 @@ from everlog.core.codegen.join_order import Estimate
 from everlog.core.evaluate.native_task import NativeTask
 from everlog.core.program import Atom, Constant, Literal, Rule, Variable
 
+WITHOUT_EFFECT = "its `.plan` has no effect"
+
 
 @frozen
 class ShownStep:
@@ -35,7 +37,8 @@ class ShownStep:
 class ShownPlan:
     """One version of a rule; `anew` says how often it was planned again.
 
-    `written`: the order is that of the rule's `.plan`.
+    `written`: the order is that of the rule's `.plan`.  `instead` says what is done where no order
+    is chosen.
     """
 
     rule: str
@@ -44,6 +47,7 @@ class ShownPlan:
     steps: tuple[ShownStep, ...]
     anew: int = 0
     written: bool = False
+    instead: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -54,6 +58,8 @@ class ShownPlan:
         again = f"   planned anew {self.anew} ×" if self.anew else ""
         written = "   order as written in .plan" if self.written else ""
         yield f"{self.rule}{version}{written}{again}"
+        if self.instead:
+            yield f"  {self.instead}"
         texts = ["  " * (step.within + 1) + f"{step.by} {step.atom}" for step in self.steps]
         width = max(map(len, texts), default=0)
         for text, step in zip(texts, self.steps, strict=True):
