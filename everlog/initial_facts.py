@@ -10,16 +10,16 @@ from typing import Any, TypeAlias
 
 from attrs import evolve
 
-from everlog.api.rows import checked_rows
+from everlog.api.facts.rows import checked_rows
 from everlog.core.evaluate.machines import read_as_words
 from everlog.core.native.availability import why_not
 from everlog.core.native.words import new_symbols
 from everlog.core.program import Directive, Program, Row
 from everlog.core.program.fact_rows import declared
 from everlog.files import read_facts
-from everlog.files.delimited import read_words
 from everlog.files.formats import format_of
 from everlog.files.location import Place
+from everlog.files.text.delimited import read_words
 
 Facts: TypeAlias = Path | str | Mapping[str, Any]  # a folder of `.input` files, or rows and tables by relation
 

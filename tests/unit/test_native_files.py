@@ -14,8 +14,8 @@ from everlog.cli import main
 from everlog.core.native.words import SortedWords
 from everlog.core.program import Column, Kind, Relation, Row
 from everlog.core.program.values import SIGNED_MAX, SIGNED_MIN
-from everlog.files.delimited import read_delimited, read_words, write_file
 from everlog.files.location import Place
+from everlog.files.text.delimited import read_delimited, read_words, write_file
 from everlog.files.text_values import FactsError
 
 machine: Any = pytest.importorskip("everlog.core.native._machine")
