@@ -376,7 +376,7 @@ class Engine:
             raise InsertOnly(name)
         if insert is shape.has_row(table.facts, row):
             return NOTHING
-        if (name, insert) not in self._proved:
+        if fused is None and (name, insert) not in self._proved:  # what is fused only counts
             self._prove_for(name, insert)
         step, guard = self._small, self.guard
         step.again()
@@ -394,7 +394,8 @@ class Engine:
                 if self.seal is not None:
                     self._have_sealed({name: ([], [row]) if insert else ([row], [])})
                 step.undo.clear()
-                self._base_facts, self.anew, guard.committed = number, self._anew_after(step), True
+                anew = self._anew_after(step) if step.anew else self.anew
+                self._base_facts, self.anew, guard.committed = number, anew, True
             except BaseException as error:
                 self._take_back(step, error)
                 if isinstance(error, Enough):

@@ -195,6 +195,7 @@ class Function:
             self.expressions,
             plan,
             most_loops=MAX_LOOPS - 4,
+            has_index=store.has_index,
             within=self,
             values=row,
             derived=pending,

@@ -31,7 +31,7 @@ from everlog.core.storage.shape import Facts, Key, Shape
 
 Offer = Callable[[Facts | None, Any], None]  # from Δ, into {key: value}
 _MANY = 4096  # keys between two checks of the limits
-_ROUNDS = 8  # more rounds than keys: only then a cycle is looked for
+ROUNDS = 8  # more rounds than keys: only then a cycle is looked for
 
 
 @frozen
@@ -243,7 +243,7 @@ class Settling:
         while pending:
             number += 1
             size = sum(map(len, self.best.values()))
-            if self.adds and number > size + _ROUNDS:
+            if self.adds and number > size + ROUNDS:
                 raise EvaluationError(self._endless(pending))
             self.guard.round(self.name, number, sum(map(len, pending.values())), True)
             for name, keys in pending.items():
