@@ -10,7 +10,6 @@ next atom.  The compiled machine counts both; Python works on sets and counts ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from attrs import asdict, frozen
 
@@ -49,7 +48,7 @@ class ShownPlan:
     written: bool = False
     instead: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return asdict(self)
 
     def lines(self) -> Iterator[str]:
