@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from attrs import evolve
 
-from everlog.api.rows import checked_rows
+from everlog.api.facts.rows import checked_rows
 from everlog.core.evaluate.machines import read_as_words
 from everlog.core.native.availability import why_not
 from everlog.core.native.words import new_symbols

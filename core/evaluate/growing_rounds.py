@@ -1,4 +1,4 @@
-"""Rounds over running totals and joined values: see `core.program.growing`.
+"""Rounds over running totals and joined values: see `program.aggregates.growing`.
 
 A unit's relations are sets, maps whose facts of one key are joined into one, and running totals of
 contributions.  A round derives rows from the facts that changed in the round before, and takes
@@ -14,8 +14,8 @@ from typing import Any
 from attrs import define, field
 
 from everlog.core.program import Row, Value
-from everlog.core.program.growing import GrowingUnit, RunningTotal
-from everlog.core.program.joined_values import Joined
+from everlog.core.program.aggregates.growing import GrowingUnit, RunningTotal
+from everlog.core.program.aggregates.joined_values import Joined
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.ordered_totals import OrderedGroup
 from everlog.core.storage.shape import Facts, Shape

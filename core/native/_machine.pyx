@@ -7,7 +7,9 @@ equal exactly where values are: there is one NaN, and no -0.0.
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8
+from itertools import islice
 from threading import Thread
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -20,6 +22,7 @@ from math import nan as NAN  # the one NaN of all values: core.program.exact
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
+    PyObject *PyTuple_GET_ITEM(object row, Py_ssize_t column)  # of a tuple
 
 
 cdef extern from "relation.h" nogil:
@@ -39,6 +42,7 @@ cdef extern from "relation.h" nogil:
     int relation_advance(CRelation *relation)
     CIndex *relation_index(CRelation *relation, const uint32_t *columns, uint32_t width)
     uint64_t relation_bytes(const CRelation *relation)
+    void PREFETCH(const char *address)
     void relation_swap(CRelation *one, CRelation *other)
     uint32_t NO_ROW
     int relation_check(const CRelation *relation)
@@ -137,6 +141,7 @@ _FOLDS = {(<bytes>fold_names[kind]).decode(): kind for kind in range(FLOATS + 1)
 CODES = {(<bytes>code_names[code]).decode(): code for code in range(ADD + 1)}
 cdef enum: NUMBER, UNSIGNED, FLOAT, SYMBOL
 cdef int _REMEMBERED = 100_000  # results of Python functions that a plan remembers
+cdef int _AT_A_TIME = 64  # rows whose memory is asked for together
 cdef int _WORTH_A_THREAD = 512  # rows of a loop that are split among threads
 cdef int _WATCH_EVERY = 256  # checks of signals for each check of the limits
 
@@ -177,6 +182,18 @@ cdef int64_t _word(object value, int kind, Symbols symbols) except? -1:
     except OverflowError:
         raise NotAWord from None
     return word
+
+
+cdef void _fetch(list rows, Py_ssize_t width) noexcept:
+    """Ask for the memory of rows, and then for that of their values: those of a set lie anywhere."""
+    cdef Py_ssize_t column
+    for row in rows:
+        PREFETCH(<const char *><PyObject *>row)
+        PREFETCH(<const char *><PyObject *>row + 64)
+    for row in rows:
+        if type(row) is tuple and len(<tuple>row) == width:
+            for column in range(width):
+                PREFETCH(<const char *>PyTuple_GET_ITEM(row, column))
 
 
 cdef object _value(int64_t word, int kind, Symbols symbols):
@@ -226,18 +243,22 @@ cdef class Relation:
         """Add rows, tuples of values; NotAWord if one has a value of another type."""
         cdef int64_t *words = <int64_t *>PyMem_Malloc((self.c.width + 1) * sizeof(int64_t))
         cdef Py_ssize_t column, width = self.c.width
+        cdef list some
         cdef int status
         if words == NULL:
             raise MemoryError
+        left = iter(rows)
         try:
-            for row in rows:
-                if type(row) is not tuple or len(<tuple>row) != width:
-                    raise NotAWord
-                for column in range(width):
-                    words[column] = _word(<object>(<tuple>row)[column], self.kind[column], self.symbols)
-                status = relation_add(self.c, words)
-                if status < 0:
-                    raise _failure(status)
+            while some := list(islice(left, _AT_A_TIME)):
+                _fetch(some, width)
+                for row in some:
+                    if type(row) is not tuple or len(<tuple>row) != width:
+                        raise NotAWord
+                    for column in range(width):
+                        words[column] = _word(<object>(<tuple>row)[column], self.kind[column], self.symbols)
+                    status = relation_add(self.c, words)
+                    if status < 0:
+                        raise _failure(status)
         finally:
             PyMem_Free(words)
 
@@ -878,3 +899,4 @@ cdef class Worker:
 
 
 include "live.pxi"
+include "best.pxi"

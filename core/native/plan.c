@@ -296,9 +296,13 @@ int plan_gather(Plan *clone) {
 }
 
 int plan_run(Plan *plan) {
-    if (start(plan) < 0) return NO_MEMORY;
     for (int i = 0; i < plan->count; i++)
         if (plan->ops[i].code == FOLD && fold_restart(plan->ops[i].fold) < 0) return NO_MEMORY;
+    return plan_run_again(plan);
+}
+
+int plan_run_again(Plan *plan) {
+    if (start(plan) < 0) return NO_MEMORY;
     const Op *first = plan->ops;
     int status = plan_has_blocks(plan)
                      ? plan_run_blocks(plan, first->version == DELTA ? first->relation->lo : 0, limit_of(first))

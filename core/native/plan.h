@@ -99,8 +99,9 @@ uint64_t plan_rows(const Plan *plan);
 /* Room in an operation for its operands and targets.  DONE or NO_MEMORY. */
 int op_reserve(Op *op, uint32_t from_count, uint32_t to_count);
 
-/* Derive everything once; DONE or a failure. */
+/* Derive everything once; DONE or a failure.  `again`: results of aggregates are still good. */
 int plan_run(Plan *plan);
+int plan_run_again(Plan *plan);
 
 /* Whether a plan can run in blocks: every loop hands over BLOCK rows at a time to what follows, so that
  * look-ups wait for memory together.  Then: derive everything from rows [row, end) of its first loop. */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "best.h"
+
 /* ── hashing ──────────────────────────────────────────────────────────────────────────────── */
 
 #define FIRST_BITS 4
@@ -198,10 +200,11 @@ static inline int fits_narrow(const int64_t *row, uint32_t width) {
     return 1;
 }
 
-static int add_hashed(Relation *relation, const int64_t *row, uint64_t hash) {
+int relation_put(Relation *relation, const int64_t *row, uint64_t hash, uint32_t *number) {
     uint32_t at = 0;
     if (relation->hash.slots) {
         at = slot_of(relation, row, hash);
+        *number = (relation->hash.slots[at] & mask_of(&relation->hash)) - 1;
         if (relation->hash.slots[at]) return KNOWN;
     }
     int status = DONE;
@@ -217,8 +220,13 @@ static int add_hashed(Relation *relation, const int64_t *row, uint64_t hash) {
     else
         for (uint32_t i = 0; i < relation->width; i++) ((int64_t *)relation->words)[place + i] = row[i];
     relation->hash.slots[at] = tag_of(hash, mask_of(&relation->hash)) | (relation->count + 1);
-    relation->count++;
+    *number = relation->count++;
     return ADDED;
+}
+
+static inline int add_hashed(Relation *relation, const int64_t *row, uint64_t hash) {
+    uint32_t number;
+    return relation_put(relation, row, hash, &number);
 }
 
 uint64_t relation_hash(const Relation *relation, const int64_t *row) { return hash_of(row, relation->width); }
@@ -245,8 +253,11 @@ int relation_add(Relation *relation, const int64_t *row) {
     return add_hashed(relation, row, hash_of(row, relation->width));
 }
 
+/* The words of a row in a batch: an offer to a map has a value behind the key. */
+static inline uint32_t words_of(const Relation *relation) { return relation->width + (relation->best != NULL); }
+
 int batch_put(Batch *batch, Relation *relation) {
-    uint64_t hash = hash_of(batch->rows + (size_t)batch->count * relation->width, relation->width);
+    uint64_t hash = hash_of(batch->rows + (size_t)batch->count * words_of(relation), relation->width);
     relation_fetch_slot(relation, hash);
     batch->hashes[batch->count] = hash;
     return ++batch->count == BATCH ? batch_flush(batch, relation) : DONE;
@@ -256,8 +267,11 @@ int batch_flush(Batch *batch, Relation *relation) {
     int count = batch->count, status = DONE;
     batch->count = 0;
     for (int i = 0; i < count; i++) relation_fetch_row(relation, batch->hashes[i]);
-    for (int i = 0; i < count && status >= 0; i++)
-        status = add_hashed(relation, batch->rows + (size_t)i * relation->width, batch->hashes[i]);
+    for (int i = 0; i < count && status >= 0; i++) {
+        const int64_t *row = batch->rows + (size_t)i * words_of(relation);
+        status = relation->best ? best_offer(relation->best, row, batch->hashes[i])
+                                : add_hashed(relation, row, batch->hashes[i]);
+    }
     return status < 0 ? status : DONE;
 }
 

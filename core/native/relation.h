@@ -60,6 +60,7 @@ struct Relation {
     Index **indexes;
     uint32_t index_count;
     struct Live *live; /* of a program that lives: see live.h */
+    struct Best *best; /* of the keys of a map, to which rules offer (key…, value): see best.h */
 };
 
 Relation *relation_new(uint32_t width);
@@ -70,6 +71,9 @@ void relation_swap(Relation *one, Relation *other);
 
 /* ADDED, KNOWN, or a failure. */
 int relation_add(Relation *relation, const int64_t *row);
+
+/* The same with the hash of the row; `number` gets the row's number. */
+int relation_put(Relation *relation, const int64_t *row, uint64_t hash, uint32_t *number);
 
 /* Rows that wait to be added.  Most of the time of an addition is spent waiting for memory: slots and
  * rows of a batch are asked for first, and looked at when they have arrived. */

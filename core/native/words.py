@@ -26,6 +26,13 @@ def empty_words(relation: Relation, symbols: machine.Symbols) -> machine.Relatio
     return machine.Relation(tuple(KIND_NUMBERS[column.kind] for column in relation.columns), symbols)
 
 
+def new_settling() -> machine.Settling:
+    """Maps to a best value, settled together; only where the machine was built."""
+    from everlog.core.native import _machine as machine
+
+    return machine.Settling()
+
+
 def new_chooser(relation: machine.Relation, keys: tuple[tuple[int, ...], ...]) -> machine.Chooser:
     """Adds to a relation what no fact of it excludes by one of the keys."""
     from everlog.core.native import _machine as machine

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from everlog.files.delimited import read_file, read_stdin, read_words, write_file, write_stdout
-from everlog.files.duckdb import read_duckdb, write_duckdb
-from everlog.files.ipc import read_ipc, read_ipc_words, write_ipc
-from everlog.files.jdbc import read_jdbc, write_jdbc
-from everlog.files.json import read_json_file, read_json_stream, write_json_file, write_json_stream
-from everlog.files.jsonlines import read_json_lines, write_json_lines
 from everlog.files.location import Place, Reader, Writer
-from everlog.files.parquet import read_parquet, read_parquet_words, write_parquet
-from everlog.files.postgres import read_postgres, write_postgres
-from everlog.files.sqlite import read_sqlite, write_sqlite
+from everlog.files.text.delimited import read_file, read_stdin, read_words, write_file, write_stdout
+from everlog.files.text.json import read_json_file, read_json_stream, write_json_file, write_json_stream
+from everlog.files.text.jsonlines import read_json_lines, write_json_lines
 from everlog.files.text_values import FactsError
+from everlog.files.typed.duckdb import read_duckdb, write_duckdb
+from everlog.files.typed.ipc import read_ipc, read_ipc_words, write_ipc
+from everlog.files.typed.jdbc import read_jdbc, write_jdbc
+from everlog.files.typed.parquet import read_parquet, read_parquet_words, write_parquet
+from everlog.files.typed.postgres import read_postgres, write_postgres
+from everlog.files.typed.sqlite import read_sqlite, write_sqlite
 from everlog.files.zipped import without_suffix
 
 if TYPE_CHECKING:

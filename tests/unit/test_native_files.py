@@ -16,9 +16,9 @@ from everlog.core.native.words import SortedWords
 from everlog.core.program import Column, Kind, Relation, Row, Value
 from everlog.core.program.values import NAN, SIGNED_MAX, SIGNED_MIN
 from everlog.files import read_facts, write_facts
-from everlog.files.delimited import read_delimited, read_words, write_file
 from everlog.files.formats import FORMATS
 from everlog.files.location import Place
+from everlog.files.text.delimited import read_delimited, read_words, write_file
 from everlog.files.text_values import FactsError, parse_float
 
 machine: Any = pytest.importorskip("everlog.core.native._machine")
@@ -281,7 +281,7 @@ def table_in(path: Path) -> str:
 
 
 def test_large_outputs_are_written_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everlog.files.columnar.PART", 700)
+    monkeypatch.setattr("everlog.files.typed.columnar.PART", 700)
     words = machine.Relation((0, 3), machine.Symbols())
     words.fill([(n, f"s{n % 37}") for n in range(2_000)])
     place = placed([Kind.NUMBER, Kind.SYMBOL], tmp_path, IO="parquet", filename="r")

@@ -82,7 +82,7 @@ def limit(session: Session, words: Words) -> None:
     """
     from attrs import evolve
 
-    from everlog.commands.limits import count, seconds, size
+    from everlog.commands.shared.limits import count, seconds, size
 
     readers: dict[str, Any] = {"seconds": seconds, "memory": size, "facts": count, "iterations": count}
     if words and words[0] not in readers:
