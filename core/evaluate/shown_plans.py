@@ -10,7 +10,6 @@ next atom.  The compiled machine counts both; Python works on sets and counts ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from attrs import asdict, frozen
 
@@ -45,7 +44,7 @@ class ShownPlan:
     anew: int = 0
     written: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return asdict(self)
 
     def lines(self) -> Iterator[str]:

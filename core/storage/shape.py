@@ -30,10 +30,9 @@ SavedColumns: TypeAlias = list[Column]
 Facts: TypeAlias = Collection[object]  # in any form: for code that only passes them on
 
 
-class Container(Protocol):
+class Container(Collection[object], Protocol):
     """The common interface of the containers of facts."""
 
-    def __len__(self) -> int: ...
     def clear(self) -> None: ...
     def update(self, facts: Any, /) -> None: ...
 
