@@ -133,11 +133,6 @@ uint64_t relation_bytes(const Relation *relation);
 /* The number of the first broken invariant, or 0. */
 int relation_check(const Relation *relation);
 
-/* Row numbers in ascending order of their rows, into `order`.  `kinds` has the order of each column;
- * the words of a RANKED column are compared by their `ranks`.  NaN comes first, or last. */
-enum Order { SIGNED, UNSIGNED, FLOATING, RANKED, FLOATING_NAN_LAST };
-int relation_order(const Relation *relation, const int *kinds, const uint32_t *ranks, uint32_t *order);
-
 static inline int64_t relation_word(const Relation *relation, uint64_t row, uint32_t column) {
     uint64_t at = row * relation->width + column;
     return relation->narrow ? ((const int32_t *)relation->words)[at] : ((const int64_t *)relation->words)[at];
