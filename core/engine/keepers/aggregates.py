@@ -170,7 +170,7 @@ class Folded(Totals):
 
     def __init__(self, functor: Functor, start: Value) -> None:
         super().__init__(functor.result)
-        self.functor, self.default = functor, start
+        self.functor, self.start, self.default = functor, start, start
 
     def add(self, group: Key, targets: Mapping[Target, int], sign: int) -> Target:
         values = self.groups.get(group)
@@ -186,7 +186,7 @@ class Folded(Totals):
             return self.default
         try:
             found = chain.from_iterable(repeat(target, number) for (_, target), number in values.items())
-            return in_order(self.functor, self.default, found)
+            return in_order(self.functor, self.start, found)
         except NoValue as problem:
             return Failed(problem.message)
 
