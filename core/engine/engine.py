@@ -19,7 +19,6 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from attrs import frozen
 
-from everlog.core.codegen.join_order import Ordering
 from everlog.core.engine.fused import Fused, MetFailure
 from everlog.core.engine.keepers.base import BaseKeeper
 from everlog.core.engine.keepers.keeper import Keeper
@@ -27,6 +26,7 @@ from everlog.core.engine.network import Network
 from everlog.core.engine.planning.plan import GIVEN as BASE_ONLY
 from everlog.core.engine.planning.plan import make_plan
 from everlog.core.engine.planning.systems import Refused, with_auxiliaries
+from everlog.core.engine.shown_joins import join_plans
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.stepping.broken import BrokenEngine
 from everlog.core.engine.stepping.changes import NOTHING, BaseRows, ToldChanges
@@ -38,8 +38,8 @@ from everlog.core.engine.stepping.work import Enough
 from everlog.core.engine.told_statistics import told
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
-from everlog.core.evaluate.shown_plans import ShownPlan, plan_of_estimates
-from everlog.core.program import Atom, Program, Row, Rule, Value, Variable
+from everlog.core.evaluate.shown_plans import ShownPlan
+from everlog.core.program import Program, Row, Rule, Value, Variable
 from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import Pause, collector_paused, without_collections
@@ -643,22 +643,8 @@ class Engine:
         return planned.strategy, planned.why
 
     def join_plans(self, only: str | None = None) -> Iterator[ShownPlan]:
-        """How each rule is joined with the facts that are there now: whole, and from each change.
-
-        Rules of recursions, and those that a view of their join serves, are joined in other ways
-        and left out.  `only` names one relation or one rule.
-        """
-        store = self._network.store
-        recursive = {rule.name for unit in store.plan.units if unit.unit.recursive for rule in unit.unit.rules}
-        for rule in store.plan.program.rules:
-            atoms = [place for place, literal in enumerate(rule.body) if isinstance(literal, Atom)]
-            if only not in (None, rule.name, rule.head.relation) or rule.name in recursive:
-                continue
-            if len(atoms) > 1 and self._network.strategy_now(rule) in ("delta", "counts"):
-                known = store.statistics(rule)
-                for delta in (None, *atoms):
-                    ordering = Ordering(rule.body, known, first=delta, fixed=rule.order_of(delta))
-                    yield plan_of_estimates(rule, delta, ordering.chosen())
+        """How each rule joins the facts that are there now: as a whole, and from each change."""
+        return join_plans(self._network, only)
 
     def statistics(self) -> Statistics:
         found = statistics_of(self._network, self.moved, self.computed, self.proving, self.anew)

@@ -51,13 +51,21 @@ def are_words(rows: object) -> TypeGuard[machine.Words]:
 
 
 class SortedWords:
-    """The rows of a relation in sorted order, as tuples or as lines of a file."""
+    """The rows of a relation in sorted order: as tuples, lines of a file, or columns."""
 
     def __init__(self, relation: machine.Relation) -> None:
         self._relation = relation
 
     def __iter__(self) -> Iterator[Row]:
         return self._relation.sorted_rows()
+
+    @property
+    def symbols(self) -> machine.Symbols:
+        return self._relation.symbols
+
+    def columns(self, size: int) -> Iterator[list[bytearray]]:
+        """The words of each column, in parts of at most `size` rows."""
+        return self._relation.columns(size)
 
     def lines(self, delimiter: str) -> Iterator[bytes] | None:
         """All lines, in chunks of bytes, with values as they are; None if some need more."""
