@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from everlog.core.engine.planning.demand_parts import DEMAND
-
 
 def add_strategy_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -34,5 +32,5 @@ def strategies_of(arguments: argparse.Namespace) -> dict[str, str]:
     for text in arguments.strategy:
         name, found, strategy = text.rpartition("=")
         out[name if found else "*"] = strategy
-    out |= dict.fromkeys(arguments.demand, DEMAND)
+    out |= dict.fromkeys(arguments.demand, "demand")
     return out
