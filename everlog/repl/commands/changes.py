@@ -19,8 +19,8 @@ def watch(session: Session, words: Words) -> None:
     Without an argument, lists what is watched.  Facts of a relation on demand (`magic`) are
     computed while they are watched.
     """
+    from everlog.api.facts.rows import Pattern, pattern_of
     from everlog.api.parameters import Given
-    from everlog.api.rows import Pattern, pattern_of
     from everlog.core.program.fact_rows import declared
     from everlog.dsl.query_text import parse_query
     from everlog.repl.commands.parameters import parameters_for
