@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from everlog.api.changes import Changes
-from everlog.api.parameters import NOTHING_GIVEN
 from everlog.api.facts.rows import Pattern, pattern_of
+from everlog.api.parameters import NOTHING_GIVEN
 from everlog.api.transactions import Writer
 from everlog.core.program.fact_rows import FactError, declared
 from everlog.dsl.fact_text import cut
