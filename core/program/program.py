@@ -377,7 +377,8 @@ class Relation:
     `insert_only` relation are never deleted.  `auxiliary_of` names the relation that this one helps
     a system of auxiliary relations to maintain (core.engine.planning.systems): the system alone
     fills it.  `lattices` has the columns whose values are joined: there is
-    one fact for each value of the others.
+    one fact for each value of the others.  `on_demand` relations (`magic`) hold only what somebody
+    asks for (core.program.live_demand).
     """
 
     name: str
@@ -387,6 +388,7 @@ class Relation:
     insert_only: bool = False
     auxiliary_of: str = ""
     lattices: tuple[tuple[int, Lattice], ...] = ()
+    on_demand: bool = False
 
     @property
     def arity(self) -> int:
