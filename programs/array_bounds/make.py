@@ -11,7 +11,7 @@ from everlog.programs.fact_scripts import Facts, main
 
 
 def make(chance: random.Random, size: int) -> Facts:
-    """Each loop counts from a number, or from where the loop before it ended; one in six runs too far."""
+    """Each loop counts from a number, or from the end of another; one in six runs too far."""
     facts: dict[str, list[tuple[str | int, ...]]] = {
         name: [] for name in ("number_is", "input_is", "copy", "add", "less", "at_least", "access", "size")
     }
