@@ -41,6 +41,8 @@ cdef extern from "relation.h" nogil:
     int relation_open(CRelation *relation)
     int relation_add(CRelation *relation, const int64_t *row)
     uint32_t relation_find(const CRelation *relation, const int64_t *row)
+    void relation_search(const CRelation *relation, const uint32_t *columns, const CRelation *keys, uint32_t step,
+                         uint32_t most, uint32_t *counts, uint32_t *found)
     int relation_advance(CRelation *relation)
     CIndex *relation_index(CRelation *relation, const uint32_t *columns, uint32_t width)
     uint64_t relation_bytes(const CRelation *relation)
@@ -91,7 +93,8 @@ cdef extern from "plan.h" nogil:
         uint32_t to_count
         uint32_t from_count
     ctypedef int (*CCall)(void *context, int op, int64_t *registers) noexcept nogil
-    ctypedef int (*CCheck)(void *context) noexcept nogil
+    ctypedef struct CPlan "Plan"
+    ctypedef int (*CCheck)(void *context, CPlan *running) noexcept nogil
     ctypedef struct CPlan "Plan":
         COp *ops
         int count
@@ -108,7 +111,8 @@ cdef extern from "plan.h" nogil:
     int plan_run(CPlan *plan)
     int plan_has_blocks(const CPlan *plan)
     int plan_run_blocks(CPlan *plan, uint64_t row, uint64_t end)
-    CPlan *plan_clone(const CPlan *plan)
+    CPlan *plan_clone(CPlan *plan)
+    void plan_tell(CPlan *clone)
     int plan_flush(CPlan *plan)
     int plan_gather(CPlan *clone)
 
@@ -130,18 +134,20 @@ cdef extern from *:
         "TO_FLOAT", "UNSIGNED_TO_FLOAT", "TRUNCATE", "UNSIGNED_TRUNCATE", "CALL", "COLLECT", "ADD"};
     static const char *const fold_names[] = {
         "COUNTED", "SUM", "MIN", "MAX", "UNSIGNED_MIN", "UNSIGNED_MAX", "FLOAT_MIN", "FLOAT_MAX",
-        "SYMBOL_MIN", "SYMBOL_MAX", "NUMBERS", "UNSIGNED_NUMBERS", "FLOATS"};
-    _Static_assert(sizeof fold_names / sizeof *fold_names == FLOATS + 1, "a name for each kind of aggregate");
+        "SYMBOL_MIN", "SYMBOL_MAX", "NUMBERS", "UNSIGNED_NUMBERS", "FLOATS", "KEPT"};
+    _Static_assert(sizeof fold_names / sizeof *fold_names == KEPT + 1, "a name for each kind of aggregate");
     _Static_assert(sizeof code_names / sizeof *code_names == ADD + 1, "a name for each code");
     """
     uint32_t *op_from(COp *op)
     const char *const code_names[]
     const char *const fold_names[]
     enum: FOUND, MISSING, UNKNOWN, ADD, FOLD, COLLECT, FLOATS
+    enum: ADD, FOLD, COLLECT, KEPT
 
-_FOLDS = {(<bytes>fold_names[kind]).decode(): kind for kind in range(FLOATS + 1)}
+_FOLDS = {(<bytes>fold_names[kind]).decode(): kind for kind in range(KEPT + 1)}
 CODES = {(<bytes>code_names[code]).decode(): code for code in range(ADD + 1)}
 cdef enum: NUMBER, UNSIGNED, FLOAT, SYMBOL
+cdef int _SEARCHED = 100_000  # rows that are looked at to find a few: less than a millisecond
 cdef int _REMEMBERED = 100_000  # results of Python functions that a plan remembers
 cdef int _AT_A_TIME = 64  # rows whose memory is asked for together
 cdef int _WORTH_A_THREAD = 512  # rows of a loop that are split among threads
@@ -496,6 +502,35 @@ cdef class Relation:
             return list(self.rows())
         return [self.row(<uint32_t>(place * count // size)) for place in range(size)]
 
+    def partners(self, tuple columns, keys, uint32_t most):
+        """For each key that is there: about how many rows have it in some columns, and some of them.
+
+        A key of one column is bare.  Of many rows only some are looked at.
+        """
+        cdef uint32_t step = self.c.count // _SEARCHED + 1, number, row
+        cdef bytearray held, counted, listed
+        cdef Relation wanted = Relation(tuple([self.kinds[column] for column in columns]), self.symbols)
+        listed_keys = list(keys)
+        assert 0 < len(columns) <= 64
+        wanted.fill(listed_keys if len(columns) > 1 else [(key,) for key in listed_keys])
+        if wanted.c.count != len(listed_keys):  # NaN is one word, and many keys
+            return None
+        held = bytearray(len(columns) * sizeof(uint32_t))
+        counted = bytearray((wanted.c.count + 1) * sizeof(uint32_t))
+        listed = bytearray((wanted.c.count * most + 1) * sizeof(uint32_t))
+        cdef uint32_t *place = <uint32_t *><char *>held
+        cdef uint32_t *counts = <uint32_t *><char *>counted
+        cdef uint32_t *found = <uint32_t *><char *>listed
+        for number in range(<uint32_t>len(columns)):
+            place[number] = columns[number]
+        with nogil:
+            relation_search(self.c, place, wanted.c, step, most, counts, found)
+        return {
+            key: (counts[number] * step, [self.row(found[number * most + row]) for row in range(min(most, counts[number]))])
+            for number, key in enumerate(listed_keys)
+            if counts[number]
+        }
+
     def sorted_rows(self):
         """All rows as tuples, sorted by value, column by column; NaN comes first."""
         cdef uint32_t place
@@ -583,8 +618,9 @@ cdef int _called(void *context, int at, int64_t *registers) noexcept with gil:
         return STOPPED
 
 
-cdef int _checked(void *context) noexcept with gil:
+cdef int _checked(void *context, CPlan *running) noexcept with gil:
     cdef Plan plan = <Plan>context
+    plan_tell(running)
     if plan.error is not None:  # on another thread
         return STOPPED
     try:
@@ -702,9 +738,18 @@ cdef class Plan:
         self.c.ops[at].is_unsigned = is_unsigned
 
     cdef int total(self, int at, int64_t *word) except? -1:
-        """The sum or the mean of the values of an aggregate."""
+        """The sum or the mean of the values of an aggregate, or what a function of the user makes of them."""
         cdef CFold *fold = self.c.ops[at].fold
         cdef uint64_t place
+        cdef int64_t kept
+        if fold.kind == KEPT:
+            function, kinds, _ = self.functions[at]
+            found = []
+            for place in range(fold.count):
+                memcpy(&kept, &fold.values[place], 8)
+                found.append(_value(kept, kinds[0], self.symbols))
+            word[0] = _word(function(found), kinds[1], self.symbols)
+            return 1
         result = float_sum([fold.values[place] for place in range(fold.count)])
         word[0] = _word(result / fold.count if self.functions[at] else result, FLOAT, self.symbols)
         return 1
@@ -739,7 +784,7 @@ cdef class Plan:
     def run(self, int jobs=1, uint64_t most=0):
         """Derive everything once, on several threads where there is enough to do.
 
-        On one thread, it raises TooManyRows after about `most` more rows, if that is not 0.
+        It raises TooManyRows after about `most` more rows, if that is not 0.
         """
         cdef int status
         cdef uint32_t row, end
@@ -760,6 +805,7 @@ cdef class Plan:
         size = max(_WORTH_A_THREAD // 4, (end - row) // (8 * jobs))
         parts = [(start, min(start + size, end)) for start in range(row, end, size)]
         self.left = iter(parts)
+        self.c.ops[0].entered += 1
         workers = [Worker(self) for _ in range(min(jobs, len(parts)))]
         threads = []
         try:
@@ -904,6 +950,7 @@ cdef class Worker:
             row, end = part
             with nogil:
                 status = plan_run_blocks(self.c, row, end)
+            plan_tell(self.c)
             if status < 0 or self.plan.error is not None:
                 self.status = status if status < 0 else STOPPED
                 self.plan.left = iter(())
@@ -915,7 +962,6 @@ cdef class Worker:
         cdef int status
         with nogil:
             status = plan_gather(self.c)
-        self.plan.c.derivations += self.c.derivations
         return status
 
 

@@ -250,6 +250,32 @@ static inline int add_hashed(Relation *relation, const int64_t *row, uint64_t ha
     return relation_put(relation, row, hash, &number);
 }
 
+#define MARKS 4096 /* bits of the words that keys begin with: most rows need no look-up */
+
+static inline uint32_t mark_of(int64_t word) { return (uint32_t)(((uint64_t)word * 0x9E3779B97F4A7C15u) >> 52); }
+
+void relation_search(
+    const Relation *relation, const uint32_t *columns, const Relation *keys, uint32_t step, uint32_t most,
+    uint32_t *counts, uint32_t *found) {
+    uint64_t marks[MARKS / 64] = {0};
+    int64_t key[64];
+    if (keys->width > 64) return;
+    for (uint32_t row = 0; row < keys->count; row++) {
+        uint32_t mark = mark_of(relation_word(keys, row, 0));
+        marks[mark / 64] |= (uint64_t)1 << mark % 64;
+    }
+    for (uint64_t row = 0; row < relation->count; row += step) {
+        key[0] = relation_word(relation, row, columns[0]);
+        uint32_t mark = mark_of(key[0]);
+        if (!(marks[mark / 64] >> mark % 64 & 1)) continue;
+        for (uint32_t i = 1; i < keys->width; i++) key[i] = relation_word(relation, row, columns[i]);
+        uint32_t number = relation_find(keys, key);
+        if (number == NO_ROW) continue;
+        if (counts[number] < most) found[(uint64_t)number * most + counts[number]] = (uint32_t)row;
+        counts[number]++;
+    }
+}
+
 uint64_t relation_hash(const Relation *relation, const int64_t *row) { return hash_of(row, relation->width); }
 
 uint32_t relation_find_hashed(const Relation *relation, const int64_t *row, uint64_t hash) {

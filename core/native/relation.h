@@ -110,6 +110,12 @@ int relation_add_hashed(Relation *relation, const int64_t *row, uint64_t hash);
 void relation_fetch_slot(const Relation *relation, uint64_t hash);
 void relation_fetch_row(const Relation *relation, uint64_t hash);
 
+/* Look for the rows with one of a few keys, in every `step`-th row.  `keys` has a row for each; `counts`
+ * gets how often each was found, `found` the numbers of the first `most` rows of each. */
+void relation_search(
+    const Relation *relation, const uint32_t *columns, const Relation *keys, uint32_t step, uint32_t most,
+    uint32_t *counts, uint32_t *found);
+
 /* Begin the next round: what was added since the last one is the change. */
 int relation_advance(Relation *relation);
 

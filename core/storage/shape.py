@@ -8,7 +8,7 @@ fact: {fact: n}, of a binary relation {key: {value: n}}.  The classes are in `ta
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from itertools import islice
 from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -111,7 +111,7 @@ class ShapeOf(ABC, Generic[F]):
         """Some of the rows, each with about the same chance."""
         return list(islice(self.rows_of(facts), size))
 
-    def lookups(self, facts: F) -> Mapping[Columns, Mapping[Value, Sized]]:
+    def lookups(self, facts: F) -> Mapping[Columns, Mapping[Value, Collection[Any]]]:
         """The columns that the stored facts are an index on, each with that index."""
         return {}
 
