@@ -141,8 +141,7 @@ cdef extern from *:
     uint32_t *op_from(COp *op)
     const char *const code_names[]
     const char *const fold_names[]
-    enum: FOUND, MISSING, UNKNOWN, ADD, FOLD, COLLECT, FLOATS
-    enum: ADD, FOLD, COLLECT, KEPT
+    enum: FOUND, MISSING, UNKNOWN, ADD, FOLD, COLLECT, KEPT
 
 _FOLDS = {(<bytes>fold_names[kind]).decode(): kind for kind in range(KEPT + 1)}
 CODES = {(<bytes>code_names[code]).decode(): code for code in range(ADD + 1)}
