@@ -110,8 +110,9 @@ def unfolded(clause: FlatClause, totals: Mapping[str, Heads], report: Report) ->
         return [] if len(report.items) > before else None
     bodies: list[list[ast.Formula]] = [[]]
     for formula in body:
-        is_total = isinstance(formula, ast.Atom) and formula.name in totals
-        choices = totals[formula.name].read(formula) if is_total else [[formula]]
+        choices = [[formula]]
+        if isinstance(formula, ast.Atom) and formula.name in totals:
+            choices = totals[formula.name].read(formula)
         bodies = [[*one, *choice] for one in bodies for choice in choices]
     return [flat_clause(clause.written.head, one, clause.origin) for one in bodies]
 
