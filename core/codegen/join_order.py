@@ -77,7 +77,7 @@ class _Prefix:
 
     cost: float
     rows: float
-    sources: Mapping[Variable, Source | None]
+    sources: dict[Variable, Source | None]
     order: tuple[Estimate, ...]
     tested: frozenset[int]
 
