@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from sortedcontainers import SortedDict
 
+from everlog.core.engine.keepers.keeper import content_of
 from everlog.core.program import Kind, Value
 from everlog.core.program.exact import ExactSum
 from everlog.core.program.functors import one_nan
@@ -42,13 +43,7 @@ class Totals:
 
     def snapshot(self) -> Callable[[], None]:
         """A function that restores the present groups; a rebuild makes new states."""
-        groups = dict(self.groups)
-
-        def restore() -> None:
-            self.groups.clear()
-            self.groups.update(groups)
-
-        return restore
+        return content_of(self.groups)
 
     def clear(self) -> None:
         self.groups.clear()
@@ -183,12 +178,11 @@ class Partial(Totals):
         return value
 
     def snapshot(self) -> Callable[[], None]:
-        sound, failed = self.sound.snapshot(), dict(self.failed)
+        sound, failed = self.sound.snapshot(), content_of(self.failed)
 
         def restore() -> None:
             sound()
-            self.failed.clear()
-            self.failed.update(failed)
+            failed()
 
         return restore
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_snapshot
+from everlog.core.engine.keepers.keeper import Keeper, outside_relations
 from everlog.core.engine.planning.flow_rules import sources_and_steps
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
@@ -229,15 +229,6 @@ class ClassKeeper(Keeper):
     def told_deltas(cls, planned: PlannedUnit) -> Iterator[str]:
         read = [name for rule in planned.unit.rules for name in outside_relations(rule, planned.unit.relations)]
         yield f"on insert or delete of {', '.join(dict.fromkeys(read))}:  {_NO_RULE}"
-
-    def snapshot(self) -> Callable[[], None]:
-        table = table_snapshot(self.store, self.relations)
-
-        def restore() -> None:
-            self.forget()
-            table()
-
-        return restore
 
     def state(self) -> Columns:
         return self.table.columns()

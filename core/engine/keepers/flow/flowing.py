@@ -29,7 +29,7 @@ from everlog.core.engine.keepers.flow.condensation import Condensation
 from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Graph, Sources
 from everlog.core.engine.keepers.flow.flow_pass import Pass
 from everlog.core.engine.keepers.flow.places import Component
-from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations, table_snapshot
+from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations
 from everlog.core.engine.planning.flow_rules import sources_and_steps
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
@@ -302,15 +302,8 @@ class FlowKeeper(Keeper):
         if only is None or only in self.relations or any(rule.name == only for rule in self.planned.unit.rules):
             yield f"# {self.planned.name}: {_NO_RULE} (core.engine.keepers.flow.flowing)"
 
-    def snapshot(self) -> Callable[[], None]:
-        table = table_snapshot(self.store, self.relations)
-
-        def restore() -> None:
-            self.forget()
-            self._stale()
-            table()
-
-        return restore
+    def snapshot_besides(self) -> Callable[[], None]:
+        return self._stale
 
     def state(self) -> Columns:
         return self.table.columns()
