@@ -217,14 +217,6 @@ class ClassKeeper(Keeper):
         self._took(perf_counter() - began)
         return {}
 
-    def _took(self, seconds: float) -> None:
-        """Charge each rule its share of the time: all are settled at once."""
-        rules = self.planned.unit.rules
-        for rule in rules:
-            time = self.store.time_of(rule)
-            time.runs += 1
-            time.seconds += seconds * self.store.weight / len(rules)
-
     @classmethod
     def told_deltas(cls, planned: PlannedUnit) -> Iterator[str]:
         read = [name for rule in planned.unit.rules for name in outside_relations(rule, planned.unit.relations)]

@@ -148,14 +148,6 @@ class FlowKeeper(Keeper):
             self._share(step, part)
         self._merged = []
 
-    def _took(self, seconds: float) -> None:
-        """Charge each rule its share of the time: all are settled at once."""
-        rules = self.planned.unit.rules
-        for rule in rules:
-            time = self.store.time_of(rule)
-            time.runs += 1
-            time.seconds += seconds * self.store.weight / len(rules)
-
     def _followed(self, step: Step) -> Pass:
         """The effect of the changes that were received."""
         step.undo.append((self._stale, ()))
