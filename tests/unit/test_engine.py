@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 from engines import Incremental
-from witnesses import assert_witnessed
+from last_steps import assert_explained
 
 from everlog.core.engine import Engine, NoSuchStrategy
 from everlog.core.engine.keepers.counted import CountKeeper
@@ -23,7 +23,7 @@ from everlog.core.storage.table_shapes import RowShape
 from everlog.core.storage.tables import Table
 from everlog.dsl.check import compile_text
 
-RANKS = "witness" if why_not() else "ranked"  # the keeper of recursion that carries no column
+RANKS = "ranked_python" if why_not() else "ranked"  # the keeper of recursion that carries no column
 CLOSURE = """.decl e(x:number, y:number)  .decl p(x:number, y:number)
 p(x, y) :- e(x, y).  p(x, z) :- p(x, y), e(y, z)."""
 
@@ -41,7 +41,7 @@ def assert_current(engine: Engine) -> None:
     expected = reference.evaluate(evolve(engine.program, facts={}), given)
     assert {name: engine.view(name) for name in engine.program.relations} == expected
     engine.check()
-    assert_witnessed(engine)
+    assert_explained(engine)
 
 
 # ── what is refused ──────────────────────────────────────────────────────────────────────────
@@ -72,7 +72,7 @@ def test_a_strategy_that_is_not_there_is_refused() -> None:
     with pytest.raises(NoSuchStrategy, match="no strategy `magic` to ask for"):
         engine_of(CLOSURE, strategies={"p": "magic"})
     with pytest.raises(NoSuchStrategy, match="`q`, which is not declared"):
-        engine_of(CLOSURE, strategies={"q": "witness"})
+        engine_of(CLOSURE, strategies={"q": "ranked_python"})
 
 
 def test_a_program_that_fails_on_its_own_facts_has_no_engine() -> None:
@@ -103,7 +103,7 @@ def test_the_strategy_follows_from_the_rules(text: str, strategy: str) -> None:
 
 
 def test_a_unit_is_maintained_as_asked() -> None:
-    for strategy in ("witness", "recompute"):
+    for strategy in ("ranked_python", "recompute"):
         engine = engine_of(CLOSURE, strategies={"p": strategy})
         assert engine.strategy_of("p")[0] == strategy
         engine.apply(edges((1, 2), (2, 1), (2, 3)))
@@ -331,11 +331,13 @@ SAME = """.decl parent(x:number, y:number)  .decl same(x:number, y:number)
 def _family(**more: Any) -> Engine:
     parents = [(child, child // 2) for child in range(2, 40)]
     given = {"parent": parents, "banned": [(7,)]}
-    return Engine(compile_text(SAME), given=given, strategies={"same": "witness", "near": "witness"}, **more)
+    return Engine(
+        compile_text(SAME), given=given, strategies={"same": "ranked_python", "near": "ranked_python"}, **more
+    )
 
 
 def _proven(engine: Engine) -> set[str]:
-    keepers = [k for k in engine._network.keepers if k.planned.strategy == "witness" and k.proven]
+    keepers = [k for k in engine._network.keepers if k.planned.strategy == "ranked_python" and k.proven]
     return {name for keeper in keepers for name in keeper.relations}
 
 
@@ -384,7 +386,7 @@ def test_witnesses_that_cannot_be_made_leave_the_facts_as_they_are(monkeypatch: 
     assert (39, 19) in engine.given("parent")
     engine.check()
     engine.update("parent", (39, 19), insert=False)
-    assert_witnessed(engine)
+    assert_explained(engine)
 
 
 def test_witnesses_do_not_count_as_facts_that_a_step_derives() -> None:
@@ -392,7 +394,7 @@ def test_witnesses_do_not_count_as_facts_that_a_step_derives() -> None:
     engine.guard.limits = Limits(facts=30)
     engine.update("parent", (39, 19), insert=False)
     assert engine.size("same") > 30
-    assert_witnessed(engine)
+    assert_explained(engine)
 
 
 def test_a_turn_that_costs_as_much_as_a_computation_gives_up_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -402,7 +404,7 @@ def test_a_turn_that_costs_as_much_as_a_computation_gives_up_and_says_so(monkeyp
     text = (
         ".decl e(x:number, y:number) .decl p(x:number, y:number) p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
     )
-    engine = Engine(compile_text(text), strategies={"p": "witness"}, large=10**9)
+    engine = Engine(compile_text(text), strategies={"p": "ranked_python"}, large=10**9)
     engine.apply(edges(*around, *((b, a) for a, b in around)))
     (unit,) = engine.statistics().units
     assert (unit.anew, unit.witnesses_at, list(unit.told())) == (0, 0, [])

@@ -176,7 +176,7 @@ path(x, z) :- path(x, y), edge(y, z).
     ("strategy", "deltas", "code"),
     [
         ("flow", "on insert or delete of edge:  no rule runs", "# path: no rule runs"),
-        ("witness", "on insert of edge:  ", "def rule("),
+        ("ranked_python", "on insert of edge:  ", "def rule("),
     ],
 )
 def test_deltas_are_those_that_run(

@@ -287,7 +287,7 @@ def test_a_database_may_be_handed_to_another_thread() -> None:
 def test_progress_gets_units_iterations_and_facts() -> None:
     heard: list[tuple[str, int, int]] = []
     program = compile_text(CLOSURE + " .decl c(n:number)  c(n) :- n = count : { p(_, _) }.")
-    engine = Engine(program, progress=lambda *told: heard.append(told), strategies={"p": "witness"})
+    engine = Engine(program, progress=lambda *told: heard.append(told), strategies={"p": "ranked_python"})
     heard.clear()
     engine.apply([Update("e", (x, x + 1)) for x in range(4)])
     rounds = [(iteration, facts) for unit, iteration, facts in heard if unit == "p"]

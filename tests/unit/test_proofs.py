@@ -641,7 +641,7 @@ def test_verification_refuses_conditions_that_do_not_hold() -> None:
 EXECUTORS = {
     "follow": Incremental(large=10**9),
     "mixed": Incremental(large=3),
-    "witness": Incremental({"*": "witness"}),
+    "ranked_python": Incremental({"*": "ranked_python"}),
 }
 executors = st.sampled_from([*EXECUTORS, "no witnesses"])
 
