@@ -106,7 +106,7 @@ class Oracle:
 def follows(program: Program, inputs: Any, stream: Any, executors: Iterable[str] = EXECUTORS) -> dict[str, Engine]:
     """Run a stream on engines and the reference; they agree after each step and error.
 
-    Invariants of the engine, witnesses and changes are checked after each step too.
+    Invariants of the engine, last steps and changes are checked after each step too.
     """
     oracle = Oracle(program)
     engines = {name: EXECUTORS[name].start(program) for name in executors}

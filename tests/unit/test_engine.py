@@ -11,7 +11,7 @@ from last_steps import assert_explained
 
 from everlog.core.engine import Engine, NoSuchStrategy
 from everlog.core.engine.keepers.counted import CountKeeper
-from everlog.core.engine.keepers.recursive.proofs import ProofsOf
+from everlog.core.engine.keepers.recursive.supports import Supports
 from everlog.core.engine.keepers.recursive.turn_work import TurnWork
 from everlog.core.evaluate import reference
 from everlog.core.native.availability import why_not
@@ -319,7 +319,7 @@ def test_bulk_and_small_steps_end_in_the_same_counts_and_totals() -> None:
             assert getattr(one, "values", None) == getattr(other, "values", None), name
 
 
-# ── witnesses are made when they are first needed ────────────────────────────────────────────
+# ── ranks are made when they are first needed ────────────────────────────────────────────
 
 SAME = """.decl parent(x:number, y:number)  .decl same(x:number, y:number)
     same(x, y) :- parent(x, p), parent(y, p).
@@ -351,7 +351,7 @@ def _proven(engine: Engine) -> set[str]:
     ],
     ids=["insert", "delete", "insert under negation", "delete under negation"],
 )
-def test_a_step_makes_the_witnesses_of_what_it_may_take_away(update: Update, proven: set[str]) -> None:
+def test_a_step_makes_the_ranks_of_what_it_may_take_away(update: Update, proven: set[str]) -> None:
     engine = _family()
     assert _proven(engine) == set()
     engine.apply([update])
@@ -362,16 +362,16 @@ def test_a_step_makes_the_witnesses_of_what_it_may_take_away(update: Update, pro
         assert_current(engine)
 
 
-def test_a_question_why_makes_witnesses_and_changes_no_fact() -> None:
+def test_a_question_why_makes_ranks_and_changes_no_fact() -> None:
     engine = _family()
     before = engine.view("same")
-    assert engine.witness("same", (38, 39)) is not None
+    assert engine.last_step("same", (38, 39)) is not None
     assert _proven(engine) == {"same"}
     assert engine.view("same") == before
     engine.check()
 
 
-def test_witnesses_that_cannot_be_made_leave_the_facts_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_that_cannot_be_made_leave_the_facts_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = _family()
     before = engine.view("same")
 
@@ -379,7 +379,7 @@ def test_witnesses_that_cannot_be_made_leave_the_facts_as_they_are(monkeypatch: 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(ProofsOf, "merge", fails)
+        patched.setattr(Supports, "add", fails)
         with pytest.raises(KeyboardInterrupt):
             engine.update("parent", (39, 19), insert=False)
     assert engine.view("same") == before
@@ -389,7 +389,7 @@ def test_witnesses_that_cannot_be_made_leave_the_facts_as_they_are(monkeypatch: 
     assert_explained(engine)
 
 
-def test_witnesses_do_not_count_as_facts_that_a_step_derives() -> None:
+def test_ranks_do_not_count_as_facts_that_a_step_derives() -> None:
     engine = _family()
     engine.guard.limits = Limits(facts=30)
     engine.update("parent", (39, 19), insert=False)
@@ -398,7 +398,7 @@ def test_witnesses_do_not_count_as_facts_that_a_step_derives() -> None:
 
 
 def test_a_turn_that_costs_as_much_as_a_computation_gives_up_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The edge that goes carries witnesses, but no pair goes: there is another way around."""
+    """The edge that goes carries derivations, but no pair goes: there is another way around."""
     monkeypatch.setattr(TurnWork, "least", -(10**9))
     around = [(n, (n + 1) % 12) for n in range(12)]
     text = (
@@ -407,11 +407,11 @@ def test_a_turn_that_costs_as_much_as_a_computation_gives_up_and_says_so(monkeyp
     engine = Engine(compile_text(text), strategies={"p": "ranked_python"}, large=10**9)
     engine.apply(edges(*around, *((b, a) for a, b in around)))
     (unit,) = engine.statistics().units
-    assert (unit.anew, unit.witnesses_at, list(unit.told())) == (0, 0, [])
+    assert (unit.anew, unit.ranked_at, list(unit.told())) == (0, 0, [])
     assert engine.update("e", (3, 4), insert=False) == {"e": {(3, 4): -1}}
     assert_current(engine)
     (unit,) = engine.statistics().units
-    assert (unit.anew, unit.anew_at, unit.witnesses_at) == (1, 2, 2)
+    assert (unit.anew, unit.anew_at, unit.ranked_at) == (1, 2, 2)
     assert any("p: computed anew in 1 step, last in step 2" in line for line in unit.told())
     assert engine.update("e", (7, 6), insert=False)["e"] == {(7, 6): -1}
     assert engine.anew["p"] == (2, 3)

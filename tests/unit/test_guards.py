@@ -411,8 +411,8 @@ except KeyboardInterrupt:
 STEPS = {
     "one rule": (PRODUCT, "[Update('v', (x,)) for x in range(2, 200)]", "p q v"),
     "rounds": (ENDLESS + " .decl v(x:number)", "[Update('n', (1,))]", "v"),
-    "rounds of large sets": (  # with a witness for each fact: as a flow it would be over too soon
-        CLOSURE + " .strategy witness\n.decl v(x:number)",
+    "rounds of large sets": (  # with ranks in Python: as a flow it would be over too soon
+        CLOSURE + " .strategy ranked_python\n.decl v(x:number)",
         "[Update('e', (x, y)) for x in range(3000) for y in (x + 1, (x * 7) % 3000)]",
         "v",
     ),

@@ -141,7 +141,7 @@ def test_a_long_log_is_shortened_at_opening(path: Path, monkeypatch: pytest.Monk
 def test_the_state_of_a_checkpoint_is_as_good_as_evaluation(
     path: Path, strategies: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All stored units come back with witnesses and counts, and follow updates."""
+    """All stored units come back with ranks and counts, and follow updates."""
     db = grown(path, strategies=strategies)
     db.delete("e", db.view("e")[:3])
     db.checkpoint(state=True)

@@ -2,7 +2,7 @@
 
 Each fact has a *rank*, the moment at which it came, and a count of its derivations from facts of
 the unit that all came before it.  Facts of other relations come before any.  That is all the state
-there is: no witnesses, and no edges between facts.
+there is: no derivation is kept, and no edges between facts.
 
 *Insert*: facts are followed in the order in which they came.  A derivation is found once, at its
 latest premise.  A fact that is new is added with count 1; one that is there gets 1 more only if

@@ -189,7 +189,7 @@ class PythonRankedKeeper(Keeper):
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
         shape = self.shapes[relation]
-        for row in gone:
+        for row in gone if self.proven else ():  # without ranks the unit will be computed
             shape.count_one(self.minus_of(relation), row, 1)
         for row in new:
             shape.count_one(self.plus_of(relation), row, 1)
@@ -397,10 +397,11 @@ class PythonRankedKeeper(Keeper):
         twin = PythonRankedKeeper(self.store.beside(self.relations), self.planned, self.number)
         twin.given = self.given
         twin._derive(guard, found_before=True)
-        for name, supports in self.supports.items():
-            supports.replace((twin.supports[name].ranks, twin.supports[name].counts))
-        self.rank, self.work.per_fact = twin.rank, twin.work.per_fact
-        self.proven = True
+        with guard.shield:
+            for name, supports in self.supports.items():
+                supports.replace((twin.supports[name].ranks, twin.supports[name].counts))
+            self.rank, self.work.per_fact = twin.rank, twin.work.per_fact
+            self.proven = True
 
     def state(self) -> Columns:
         columns: Columns = []
