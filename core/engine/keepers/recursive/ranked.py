@@ -31,8 +31,9 @@ from typing import TYPE_CHECKING
 
 from everlog.core import program as p
 from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations
+from everlog.core.engine.keepers.recursive.forecast import Forecast
 from everlog.core.engine.keepers.recursive.ranked_plans import Follower, RankedPlans
-from everlog.core.engine.stepping.changes import rows_of_change
+from everlog.core.engine.stepping.changes import rows_of_change, size_of_change
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.word_table import WordTable
@@ -77,6 +78,9 @@ class RankedKeeper(Keeper):
         self.plans: RankedPlans | None = None
         self.guard: Guard | None = None
         self.load_work = 0  # the work of the last computation
+        self.forecast = Forecast()
+        uses = [use for rule in self.rules for use in p.atoms_of(rule.body)]
+        self.negated = {atom.relation for atom, use in uses if use != "positive"}
         self.tables: dict[str, WordTable] = {}
         for name in self.relations:
             table = store.tables[name]
@@ -137,18 +141,39 @@ class RankedKeeper(Keeper):
 
     def turn(self, step: Step) -> None:
         self._prepare(step.guard)
-        self._begin(self.allowed())
+        allowed = self.allowed()
+        self._begin(allowed)
         unread: list[WordTable] = []
         step.undo.append((self._undo_turn, (unread,)))
-        try:
-            self._hear()
-            self._follow(step.guard)
-        except (self._machine.UsedUp, self._machine.Uncountable):
-            self._roll_back()
+        if not self._is_followed(step.guard, allowed):
             self._compute(step.guard)
             step.anew.append(self)
         self.forget()
         self._tell(step, unread)
+
+    def _is_followed(self, guard: Guard, allowed: int) -> bool:
+        """Follow the changes; False, without a trace, if that would cost more than it may."""
+        losses, gains = self._heard()
+        if self.forecast.work(losses, gains) > allowed:
+            return False
+        try:
+            self._hear()
+            self._follow(guard)
+        except (self._machine.UsedUp, self._machine.Uncountable):
+            self._roll_back()
+            return False
+        self.forecast.learn(losses, gains, self.unit.work)
+        return True
+
+    def _heard(self) -> tuple[int, int]:
+        """The number of rows that may take facts away, and of those that may add some."""
+        number = [0, 0]
+        for came, changes in enumerate((self.went, self.came)):
+            for name, all_of in changes.items():
+                rows = sum(size_of_change(self.store.shapes[name], facts) for facts in all_of)
+                number[not came if name in self.negated else came] += rows
+        dropped, brought = (sum(map(len, rows.values())) for rows in (self.dropped, self.brought))
+        return number[0] + dropped, number[1] + brought
 
     def allowed(self) -> int:
         """The work that a turn may do before it stops, and the unit is computed."""
