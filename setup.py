@@ -11,7 +11,7 @@ import os
 from setuptools import Extension, setup
 
 FOLDER = "core/native"
-PARTS = ("relation", "fold", "plan", "block", "live")
+PARTS = ("relation", "columns", "fold", "plan", "block", "live", "best")
 
 
 def machine() -> list[Extension]:
@@ -28,7 +28,10 @@ def machine() -> list[Extension]:
             sources=[f"{FOLDER}/{name}" for name in ("_machine.pyx", *(f"{part}.c" for part in PARTS))],
             depends=[
                 f"{FOLDER}/{name}"
-                for name in ("live.pxi", "steps.h", *(f"{part}.h" for part in PARTS if part != "block"))
+                for name in (
+                    *("live.pxi", "best.pxi", "text.pxi", "steps.h"),
+                    *(f"{part}.h" for part in PARTS if part != "block"),
+                )
             ],
             include_dirs=[FOLDER],
             optional=True,

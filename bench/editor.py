@@ -14,14 +14,14 @@ from collections.abc import Callable
 
 from lsprotocol import types as lsp
 
-from everlog.editor import navigation
-from everlog.editor.completing import completions
-from everlog.editor.cost_hints import CostMemory, code_lenses, inlay_hints
-from everlog.editor.hovering import hover
+from everlog.editor.features import navigation
+from everlog.editor.features.completing import completions
+from everlog.editor.features.cost_hints import CostMemory, code_lenses, inlay_hints
+from everlog.editor.features.hovering import hover
+from everlog.editor.features.token_colours import semantic_tokens
+from everlog.editor.features.told_diagnostics import diagnostics
 from everlog.editor.open_documents import Documents
 from everlog.editor.program_view import ProgramView
-from everlog.editor.token_colours import semantic_tokens
-from everlog.editor.told_diagnostics import diagnostics
 
 URI = "untitled:large"
 BLOCK = """

@@ -25,7 +25,7 @@ from _common import CLOSURE, JOIN_COUNT, add_changes, fail, options, random_grap
 from programs_updates import POINTS_TO, points_to
 
 from everlog import Database, Update, compile_text, evaluate
-from everlog.api.rows import line_update
+from everlog.api.facts.rows import line_update
 from everlog.core.program import Row
 
 Sum = dict[str, dict[Row, int]]

@@ -15,7 +15,7 @@ from typing import TextIO, TypeAlias
 
 from everlog.api.changes import NO_CHANGE
 from everlog.api.database import Database
-from everlog.api.rows import is_idle, line_update
+from everlog.api.facts.rows import is_idle, line_update
 from everlog.core.program import Program
 from everlog.core.program.executor import InsertOnly
 from everlog.core.program.fact_rows import FactError

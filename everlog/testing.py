@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from everlog.core.program import Program, Value
-from everlog.core.program.lattice_laws import broken_functors, broken_laws
+from everlog.core.program.aggregates.lattice_laws import broken_functors, broken_laws
 
 
 def obeys_lattice_laws(program: Program, lattice: str, values: Any) -> Callable[[], None]:

@@ -22,9 +22,9 @@ from attrs import evolve, field, frozen
 
 from everlog.core import program as p
 from everlog.core.program import Atom, Program, Rule, Variable
+from everlog.core.program.aggregates.growing import grows_through
 from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit, units
-from everlog.core.program.growing import grows_through
 from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin, cyclic_join
 from everlog.spark_backend.frames.expressions import NotOnSpark, refuse
 from everlog.spark_backend.in_process import program_of

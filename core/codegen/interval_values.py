@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from everlog.core.program import Value
-from everlog.core.program.ordered_groups import OrderedAggregate, interval_of
+from everlog.core.program.aggregates.ordered_groups import OrderedAggregate, interval_of
 from everlog.core.storage.ordered_totals import OrderedGroup
 from everlog.core.storage.shape import Key
 

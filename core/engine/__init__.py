@@ -6,7 +6,7 @@
 | `stepping/` | one step through the units |
 | `keepers/` | the strategies, a module for each |
 | `network` | all keepers, their readers, and their survival of a change of rules |
-| `fused`, `unrolled`, `ways` | single updates, compiled to one function |
+| `fused`, `ways` | single updates, compiled to one function |
 | `watch` | rules that move to another view of their join |
 | `engine` | small and large steps, reads, changes of rules |
 | `compiled_query` | compiled queries |

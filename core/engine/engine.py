@@ -19,7 +19,6 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from attrs import frozen
 
-from everlog.core.codegen.join_order import Ordering
 from everlog.core.engine.fused import Fused, MetFailure
 from everlog.core.engine.keepers.base import BaseKeeper
 from everlog.core.engine.keepers.keeper import Keeper
@@ -27,6 +26,7 @@ from everlog.core.engine.network import Network
 from everlog.core.engine.planning.plan import GIVEN as BASE_ONLY
 from everlog.core.engine.planning.plan import make_plan
 from everlog.core.engine.planning.systems import Refused, with_auxiliaries
+from everlog.core.engine.shown_joins import join_plans
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.stepping.broken import BrokenEngine
 from everlog.core.engine.stepping.changes import NOTHING, BaseRows, ToldChanges
@@ -36,11 +36,10 @@ from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.engine.stepping.work import Enough
 from everlog.core.engine.told_statistics import told
-from everlog.core.engine.unrolled import Follow
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
-from everlog.core.evaluate.shown_plans import ShownPlan, plan_of_estimates
-from everlog.core.program import Atom, Program, Row, Rule, Value, Variable
+from everlog.core.evaluate.shown_plans import ShownPlan
+from everlog.core.program import Program, Row, Rule, Value, Variable
 from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import Pause, collector_paused, without_collections
@@ -55,7 +54,7 @@ _T = TypeVar("_T")
 
 LARGE = 64  # updates from which a step may be a large one
 PART = 4  # a large step changes at least 1/4 of the base facts
-MEASURED = 200  # one of this many single updates takes the general way, to measure rules
+MEASURED = 200  # one of this many fused updates takes the general way, to measure rules
 
 Net: TypeAlias = Mapping[str, tuple[list[Row], list[Row]]]  # relation → base facts that go, that come
 Seal: TypeAlias = Callable[[Net], None]
@@ -98,8 +97,9 @@ def _whole(method: _Step) -> _Step:
 
 
 @without_collections
-def _followed(follow: Follow, step: Step, gone: Facts, new: Facts) -> None:
-    follow(step, gone, new)
+def _followed(step: Step, name: str, gone: Facts, new: Facts) -> None:
+    step.spread(name, gone, new)
+    step.run()
 
 
 class Engine:
@@ -142,7 +142,7 @@ class Engine:
         self._trial: Callable[[Changes], Any] | None = None  # asked at the end of a step: see `what_if`
         self._asked = dict(strategies or {})
         self._steps = 0
-        self.measured = MEASURED  # 1: every step takes the general way, for a profile
+        self.measured = MEASURED  # 1: no update is fused, for a profile
         self.moved: dict[str, Move] = {}  # rules that moved, with their last move
         self.anew: dict[str, tuple[int, int]] = {}  # unit → steps in which it gave up following, the last one
         self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its ranks, seconds
@@ -163,10 +163,8 @@ class Engine:
         self._small = self._begin()
         self._proved: set[tuple[str, bool]] = set()  # relations and whether a fact comes: `_prove_for`
         self._watch = JoinWatch(self._network)
-        self._ways = self._make_ways(program)
-
-    def _make_ways(self, program: Program) -> Ways:
-        return Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == BASE_ONLY])
+        self._base_only = {name for name in program.relations if self.strategy_of(name)[0] == BASE_ONLY}
+        self._ways = Ways(self._network, self._base_only)
 
     @property
     def tables(self) -> dict[str, Table]:
@@ -204,19 +202,20 @@ class Engine:
 
     def _update(self, relation: str, row: Row, insert: bool) -> Changes:
         self._count_step()
-        if self._steps % self.measured:
-            guard, fused = self.guard, None
-            if guard.progress is None and guard.limits.facts is None:  # derived facts are not counted
-                fused = self._ways.fused(relation, insert)
-            follow = None if fused is not None else self._ways.unrolled(relation)
-            if fused is not None or follow is not None:
-                told = self._single(relation, row, insert, fused, follow)
-                watch = self._watch
-                watch.due -= 1
-                if watch.due < 0:
-                    self._look_at_joins()
-                return told
-        return self._apply(self._net([Update(relation, row, insert)]))
+        if relation not in self._base_only:
+            return self._apply(self._net([Update(relation, row, insert)]))
+        guard, fused = self.guard, None
+        self._network.store.weight = 1
+        if guard.progress is None and guard.limits.facts is None:  # derived facts are not counted
+            fused = self._ways.fused(relation, insert)
+            if fused is not None and not self._steps % self.measured:
+                fused, self._network.store.weight = None, self.measured
+        told = self._single(relation, row, insert, fused)
+        watch = self._watch
+        watch.due -= 1
+        if watch.due < 0:
+            self._look_at_joins()
+        return told
 
     def _count_step(self) -> None:
         self._steps += 1
@@ -288,7 +287,7 @@ class Engine:
         number = sum(len(gone) + len(new) for gone, new in net.values())
         if number >= self.large and number * PART >= self._base_facts:
             return self._compute(net)
-        self._network.store.weight = self.measured if number == 1 else 1
+        self._network.store.weight = 1
         with self.guard:
             try:
                 changes = self._follow(net)
@@ -317,7 +316,7 @@ class Engine:
             with self.guard.shield:
                 self.moved.update(self._watch.move(moving, self._steps))
                 self._small = self._begin()
-                self._ways = self._make_ways(self.program)
+                self._ways = Ways(self._network, self._base_only)
 
     def _net(self, updates: Sequence[Update]) -> Net:
         """The net effect of a step: for each relation the base facts that go and come."""
@@ -367,8 +366,8 @@ class Engine:
         declared = {name: change for name, change in step.changes.items() if name in self._arities}
         return ToldChanges(self._network.store.shapes, declared)
 
-    def _single(self, name: str, row: Row, insert: bool, fused: Fused | None, follow: Follow | None) -> Changes:
-        """Apply one update of a base relation by its compiled function."""
+    def _single(self, name: str, row: Row, insert: bool, fused: Fused | None) -> Changes:
+        """Apply one update of a base relation, by its compiled function if there is one."""
         table = self._network.store.tables[name]
         shape = table.shape
         if len(row) != shape.arity:
@@ -377,7 +376,7 @@ class Engine:
             raise InsertOnly(name)
         if insert is shape.has_row(table.facts, row):
             return NOTHING
-        if (name, insert) not in self._proved:
+        if fused is None and (name, insert) not in self._proved:  # what is fused only counts
             self._prove_for(name, insert)
         step, guard = self._small, self.guard
         step.again()
@@ -388,14 +387,15 @@ class Engine:
                 if fused is not None:
                     fused(step, row, rows)
                     changes: Changes = ToldChanges.of_rows(rows)
-                elif follow is not None:
+                else:
                     facts, nothing = shape.facts_of([row]), shape.empty()
-                    _followed(follow, step, *((nothing, facts) if insert else (facts, nothing)))
+                    _followed(step, name, *((nothing, facts) if insert else (facts, nothing)))
                     changes = self._changes(step)
                 if self.seal is not None:
                     self._have_sealed({name: ([], [row]) if insert else ([row], [])})
                 step.undo.clear()
-                self._base_facts, self.anew, guard.committed = number, self._anew_after(step), True
+                anew = self._anew_after(step) if step.anew else self.anew
+                self._base_facts, self.anew, guard.committed = number, anew, True
             except BaseException as error:
                 self._take_back(step, error)
                 if isinstance(error, Enough):
@@ -643,22 +643,8 @@ class Engine:
         return planned.strategy, planned.why
 
     def join_plans(self, only: str | None = None) -> Iterator[ShownPlan]:
-        """How each rule is joined with the facts that are there now: whole, and from each change.
-
-        Rules of recursions, and those that a view of their join serves, are joined in other ways
-        and left out.  `only` names one relation or one rule.
-        """
-        store = self._network.store
-        recursive = {rule.name for unit in store.plan.units if unit.unit.recursive for rule in unit.unit.rules}
-        for rule in store.plan.program.rules:
-            atoms = [place for place, literal in enumerate(rule.body) if isinstance(literal, Atom)]
-            if only not in (None, rule.name, rule.head.relation) or rule.name in recursive:
-                continue
-            if len(atoms) > 1 and self._network.strategy_now(rule) in ("delta", "counts"):
-                known = store.statistics(rule)
-                for delta in (None, *atoms):
-                    ordering = Ordering(rule.body, known, first=delta, fixed=rule.order_of(delta))
-                    yield plan_of_estimates(rule, delta, ordering.chosen())
+        """How each rule joins the facts that are there now: as a whole, and from each change."""
+        return join_plans(self._network, only)
 
     def statistics(self) -> Statistics:
         found = statistics_of(self._network, self.moved, self.computed, self.proving, self.anew)

@@ -266,7 +266,7 @@ def explanation(program: Program, asked: Asked | None = None, moved: Moved | Non
     }
 
 
-def _system_json(described: Described, unit: PlannedUnit, refusal: str) -> dict[str, Any]:
+def _system_json(described: Described, unit: PlannedUnit, refusal: str) -> dict[str, object]:
     return {
         "name": described.name,
         "unit": [name for name in unit.unit.relations if not is_made(name)],

@@ -1,6 +1,6 @@
 """Maps to a best value, settled in the order of their values.
 
-A unit of maps (`core.program.best_values`) whose rules read at most one of its values is a graph:
+A unit of maps (`best_values`) whose rules read at most one of its values is a graph:
 keys are nodes, and a rule leads from the key that it reads to the key that it derives.  While no
 rule makes a value better than the one it came from, the best pending value is final: each key is
 settled once, in the order of values, as in Dijkstra's algorithm.  Keys of the same value are
@@ -22,7 +22,7 @@ from attrs import define, evolve, field, frozen
 
 from everlog.core import program as p
 from everlog.core.program import Kind, Program, Row, Rule, Value
-from everlog.core.program.best_values import BestMap, check_ordered
+from everlog.core.program.aggregates.best_values import BestMap, check_ordered
 from everlog.core.program.bodies import variables_of_literal
 from everlog.core.program.dependencies import Unit
 from everlog.core.program.values import EvaluationError
@@ -31,7 +31,7 @@ from everlog.core.storage.shape import Facts, Key, Shape
 
 Offer = Callable[[Facts | None, Any], None]  # from Δ, into {key: value}
 _MANY = 4096  # keys between two checks of the limits
-_ROUNDS = 8  # more rounds than keys: only then a cycle is looked for
+ROUNDS = 8  # more rounds than keys: only then a cycle is looked for
 
 
 @frozen
@@ -243,7 +243,7 @@ class Settling:
         while pending:
             number += 1
             size = sum(map(len, self.best.values()))
-            if self.adds and number > size + _ROUNDS:
+            if self.adds and number > size + ROUNDS:
                 raise EvaluationError(self._endless(pending))
             self.guard.round(self.name, number, sum(map(len, pending.values())), True)
             for name, keys in pending.items():

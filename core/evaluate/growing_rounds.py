@@ -1,4 +1,4 @@
-"""Rounds over running totals and joined values: see `core.program.growing`.
+"""Rounds over running totals and joined values: see `program.aggregates.growing`.
 
 A unit's relations are sets, maps whose facts of one key are joined into one, and running totals of
 contributions.  A round derives rows from the facts that changed in the round before, and takes
@@ -9,20 +9,19 @@ replaced are gone, because all rules derive at least as much from the better one
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from attrs import define, field
 
 from everlog.core.program import Row, Value
-from everlog.core.program.growing import GrowingUnit, RunningTotal
-from everlog.core.program.joined_values import Joined
+from everlog.core.program.aggregates.growing import GrowingUnit, RunningTotal
+from everlog.core.program.aggregates.joined_values import Joined
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.ordered_totals import OrderedGroup
 from everlog.core.storage.shape import Facts, Shape
 from everlog.core.storage.tables import Table
 
 Rows = set[Row]
-Derive = Callable[[Facts | None, Any], None]  # from Δ, into a set of rows
+Derive = Callable[[Facts | None, set[Row]], None]  # from Δ, into a set of rows
 Cell = tuple[str, Row]  # a relation, and a key of it
 Change = Callable[[Table, Facts, Facts], None]  # of a table: what goes, what comes
 

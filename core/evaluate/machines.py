@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from everlog.core.evaluate.flow import flow_steps
+from everlog.core.evaluate.native_best import why_not_settled
 from everlog.core.evaluate.ordered import key_steps
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.native.availability import why_not
 from everlog.core.native.coverage import uncovered
 from everlog.core.program import Program, draws_numbers
+from everlog.core.program.aggregates.best_values import only_maps
+from everlog.core.program.aggregates.growing import grows_through
 from everlog.core.program.carried import carried_from, is_plain_binary
 from everlog.core.program.dependencies import Unit, units
-from everlog.core.program.growing import grows_through
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape
 
@@ -74,14 +76,23 @@ def why_python(program: Program, unit: Unit, shapes: Mapping[str, Shape], shared
     if any(True for _ in grows_through(unit)):
         return "its recursion goes through running totals"
     if unit.subsumptions:
-        return f"{unit.subsumptions[0].dominated.relation} has a subsumption"
+        maps = only_maps(program, unit)
+        if isinstance(maps, str):
+            return f"{unit.subsumptions[0].dominated.relation} has a subsumption"
+        return _why_not_read(unit, shared) or why_not_settled(program, unit, maps)
     if unit.recursive and flow_steps(program, unit, shapes):
         return "its sets flow through the components of a graph"
     if unit.recursive and key_steps(program, unit, shapes):
         return "it settles each key once, in order"
     if unit.recursive and _carries_sets(program, unit, shapes):
         return "each recursive rule carries a column along, so that whole sets move at once"
+    uncovered_rules = filter(None, (uncovered(rule) for rule in unit.rules if not draws_numbers(rule)))
+    return _why_not_read(unit, shared) or next(uncovered_rules, "")
+
+
+def _why_not_read(unit: Unit, shared: Collection[str]) -> str:
+    """Why the compiled machine does not read what a unit reads; empty if it does."""
     for name in sorted(unit.reads):
         if name in shared:
             return f"it reads {name}, whose keys share sets"
-    return next(filter(None, (uncovered(rule) for rule in unit.rules if not draws_numbers(rule))), "")
+    return ""

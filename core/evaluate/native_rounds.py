@@ -139,13 +139,16 @@ class NativeRounds(Rounds):
     def _assembled(self, out: machine.Relation, rule: Rule, delta: int | None, observed: Observed) -> Assembled:
         from everlog.core.native.assembly import assemble  # here: only where the machine was built
 
-        program, made = self.program, self.grouping.relations_made
-        if made:
-            program = evolve(program, relations={**program.relations, **made})
-        plan = planned(program, self.unit, rule, delta, self._known, observed)
+        plan = self._plan(rule, delta, observed)
         names = {rule.head.relation, *(atom.relation for atom, _ in p.atoms_of(rule.body))}
         words = {name: self._words(name) for name in names}
         return assemble(plan, words, self.program.functors, self.relations.symbols, self.guard.look, out)
+
+    def _plan(self, rule: Rule, delta: int | None, observed: Observed) -> Plan:
+        program, made = self.program, self.grouping.relations_made
+        if made:
+            program = evolve(program, relations={**program.relations, **made})
+        return planned(program, self.unit, rule, delta, self._known, observed)
 
     def _bind(self, bindings: Bindings, owner: str) -> None:
         """Compute the bindings of the body of an aggregate of the rule `owner`."""

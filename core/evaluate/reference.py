@@ -38,11 +38,11 @@ from everlog.core.program import (
     Variable,
     Wildcard,
 )
-from everlog.core.program.best_values import check_ordered, only_maps
+from everlog.core.program.aggregates.best_values import check_ordered, only_maps
+from everlog.core.program.aggregates.joined_values import joined_by_lattices
 from everlog.core.program.bodies import Binding, names, outcomes, schedule, sure_and_open
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.program.functors import BUILTINS, COMPARISONS, as_kind, call_functor, one_nan, range_values
-from everlog.core.program.joined_values import joined_by_lattices
 from everlog.core.program.order import ordered, rank
 from everlog.core.program.values import MASK, EvaluationError, float_sum, wrap
 

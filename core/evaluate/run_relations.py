@@ -34,7 +34,8 @@ class Tables(dict[str, Table]):
 
 def statistics_of_words(relation: machine.Relation) -> Statistics:
     """What the planner knows of a complete relation of the compiled machine."""
-    return Statistics(len(relation), relation.sample(SAMPLE if len(relation) > WHOLE else WHOLE))
+    sample = relation.sample(SAMPLE if len(relation) > WHOLE else WHOLE)
+    return Statistics(len(relation), sample, reader=relation.partners)
 
 
 class Relations:

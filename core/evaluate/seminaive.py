@@ -27,6 +27,7 @@ from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.flow import flow, flow_steps
 from everlog.core.evaluate.growing_rounds import Growth
 from everlog.core.evaluate.machines import machines
+from everlog.core.evaluate.native_best import NativeMaps
 from everlog.core.evaluate.native_rounds import NativeRounds
 from everlog.core.evaluate.ordered import key_levels, key_steps
 from everlog.core.evaluate.profile import RunProfile, UnitRuns
@@ -41,10 +42,10 @@ from everlog.core.ir.uses import Action, Use
 from everlog.core.native.availability import NotAWord, Undefined
 from everlog.core.native.words import is_words
 from everlog.core.program import Program, Row, Rule, Value
-from everlog.core.program.best_values import BestMap, only_maps
+from everlog.core.program.aggregates.best_values import BestMap, best_maps, only_maps
+from everlog.core.program.aggregates.growing import GrowingUnit, growing_unit
 from everlog.core.program.carried import Steps
 from everlog.core.program.dependencies import Unit, units
-from everlog.core.program.growing import GrowingUnit, growing_unit
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import collector_paused
 from everlog.core.runtime.guards import Guard, Limits
@@ -162,9 +163,7 @@ def _run_natively(
     facts, number = context.guard.facts, context.counting.next
     try:
         with _recorded(profile, unit, "") as runs:
-            rounds = NativeRounds(
-                context.program, unit, relations, context.counting, context.guard, context.progress, jobs
-            )
+            rounds = _native_rounds(context, unit, relations, jobs)
             rounds.profile = runs
             rounds.run()
     except Undefined:
@@ -173,6 +172,14 @@ def _run_natively(
         relations.forget(unit.relations)
         return False
     return True
+
+
+def _native_rounds(context: Context, unit: Unit, relations: Relations, jobs: int) -> NativeRounds:
+    program, guard, progress = context.program, context.guard, context.progress
+    if unit.subsumptions:
+        maps = best_maps(program, unit.relations)
+        return NativeMaps(program, unit, relations, guard, progress, maps)
+    return NativeRounds(program, unit, relations, context.counting, guard, progress, jobs)
 
 
 def explain_code(program: Program, only: str | None = None) -> str:

@@ -18,7 +18,7 @@ from everlog.core.ir.atoms import NoSet
 from everlog.core.ir.heads import RulePrinter
 from everlog.core.ir.operations import Index, Probe, Scan, Version
 from everlog.core.ir.passes import passed
-from everlog.core.ir.printer import Access
+from everlog.core.ir.printer import Access, no_index
 from everlog.core.ir.rule_lowering import Lowering
 from everlog.core.ir.set_operations import LOOPS, Keys, SetPlan, Union
 from everlog.core.ir.set_variables import set_variables
@@ -79,10 +79,14 @@ def compile_rule(
     functors: Mapping[str, p.Functor],
     use: Use = FACTS,
     sets: bool = True,
+    has_index: Callable[[Access], bool] = no_index,
 ) -> Compiled:
-    """The function that derives `rule`; `use` says what becomes of a derivation."""
+    """The function that derives `rule`; `use` says what becomes of a derivation.
+
+    `has_index` says which indexes are there, and may be used where one would not be made.
+    """
     plan = planned(rule, delta, shapes, statistics, use, sets)
-    return _Compiler(shapes, statistics, functors).compiled(plan)
+    return _Compiler(shapes, statistics, functors, has_index).compiled(plan)
 
 
 def compile_late(
@@ -138,9 +142,11 @@ class _Compiler:
     shapes: Mapping[str, Shape]
     statistics: Mapping[str, Statistics]
     functors: Mapping[str, p.Functor]
+    has_index: Callable[[Access], bool] = no_index
 
     def compiled(self, plan: SetPlan, driver: Access | None = None) -> Compiled:
-        printer = RulePrinter(self.shapes, Expressions(self.functors), plan, self.solver(plan.use))
+        expressions, solve = Expressions(self.functors), self.solver(plan.use)
+        printer = RulePrinter(self.shapes, expressions, plan, solve, has_index=self.has_index)
         function = printer.function("rule", ["_delta", "_new"])
         accesses, scope = tuple(printer.accesses), printer.expressions
         text = [

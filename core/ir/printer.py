@@ -7,7 +7,8 @@ function, so deeper loops go on in a function of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import assert_never
 
 from attrs import define, field, frozen
@@ -42,6 +43,10 @@ class Access:
     rest: Columns
 
 
+def no_index(access: Access) -> bool:
+    return False
+
+
 @define(slots=False)
 class Printer:
     """Prints one plan after the other into the same outer function.
@@ -56,6 +61,7 @@ class Printer:
     accesses: dict[Access, str] = field(factory=dict)
     helpers: list[Line] = field(factory=list)
     most_loops: int = MAX_LOOPS
+    has_index: Callable[[Access], bool] = no_index  # whether an index is there already
     lines: list[Line] = field(factory=list, init=False)
     depth: int = field(default=1, init=False)
     loops: int = field(default=0, init=False)
@@ -149,7 +155,10 @@ class Printer:
             if isinstance(operation, ir.LOOPS) and self.loops >= self.most_loops:
                 self.split(operations[place:])
                 break
-            self.operation(operation)
+            if isinstance(operation, ir.LOOPS):
+                self.loop(operation, operations[place + 1 :])
+            else:
+                self.operation(operation)
             if isinstance(operation, ir.LOOPS):
                 self.count_turn(is_innermost=place == last or self.loops >= self.most_loops)
         if meter is not None and meter.end:
@@ -218,8 +227,6 @@ class Printer:
 
     def operation(self, operation: SetOperation) -> None:
         match operation:
-            case Scan() | Probe() | ir.Each() | ir.Keys():
-                self.loop(operation)
             case Exists(negated=True):
                 self.unless(self.contains(operation))
             case Exists() | ir.Member() | ir.Filled() | Compare() | ir.Same():
@@ -248,15 +255,58 @@ class Printer:
 
     # ── loops ────────────────────────────────────────────────────────────────────────────────
 
-    def loop(self, loop: ir.Loop) -> None:
+    def loop(self, loop: ir.Loop, below: Sequence[SetOperation] = ()) -> None:
+        """A loop; of a delta rule over a large set, over what the set has in common with others."""
         values = self.values_of(loop)
-        if not isinstance(loop, ir.Keys) and loop.cut and self.use.living and self.plan.delta is not None:
-            values = self.cut_if_many(loop, values)
+        narrowed = not isinstance(loop, ir.Keys) and self.use.living and self.plan.delta is not None
+        if narrowed and (others := self.others(loop, below)):
+            values = self.narrowed(values, others)
         else:
             values = self.cut_values(loop, values)
         self.line(f"for {self.pattern(loop)} in {values}:")
         self.depth += 1
         self.loops += 1
+
+    def others(self, loop: ir.Loop, below: Sequence[SetOperation]) -> list[str]:
+        """The sets that must have the only value of a loop, by the tests that follow it."""
+        assert not isinstance(loop, ir.Keys)
+        found = [f"{self.index_name(index)}.keys()" for index in loop.cut]
+        if not isinstance(loop, Probe) or len(loop.binds) != 1:
+            return found
+        value = loop.binds[0][1]
+        for test in takewhile(lambda one: isinstance(one, ir.TESTS), below):
+            if isinstance(test, Exists) and not test.negated and test.source.version is Version.ALL:
+                found += self.fitting(test, value)
+        return list(dict.fromkeys(found))
+
+    def fitting(self, test: Exists, value: Variable) -> Iterator[str]:
+        """The set of values for which a test holds; or a larger one, where it has no index."""
+        relation, shape = test.source.relation, self.shapes[test.source.relation]
+        terms = [term for _, term in test.key]
+        if isinstance(shape, PairShape) and len(terms) == 2 and value in terms:
+            mine = terms.index(value)
+            other = terms[1 - mine]
+            if not set(p.variables_of(other)) <= self.here.keys():
+                return
+            if mine == shape.value or self.has_index(Access(relation, (1 - mine,), (mine,))):
+                yield f"{self.index(relation, (1 - mine,), (mine,))}.get({self.term(other)}, _EMPTY)"
+            else:
+                yield f"{self.stored(relation)}.keys()"
+
+    def narrowed(self, values: str, others: Sequence[str]) -> str:
+        """A set, or what it has in common with others if it is large; an intersection walks the
+        smallest of the sets, in C.  Of a small set, each value is tested: that costs less.
+        """
+        found, names = self.temporary("_z"), [self.temporary("_z") for _ in others]
+        self.line(f"{found} = {values}")
+        self.line(f"if _len({found}) >= {FEW}:")
+        self.depth += 1
+        for name, other in zip(names, others, strict=True):
+            self.line(f"{name} = {other}")
+        self.count_sets([found, *names])
+        self.line(f"{found} = {' & '.join([found, *names])}")
+        self.depth -= 1
+        return found
 
     def header(self, loop: ir.Loop) -> str:
         """A loop within an expression."""
@@ -292,13 +342,6 @@ class Printer:
     def cut_values(self, loop: ir.Loop, values: str) -> str:
         cut = () if isinstance(loop, ir.Keys) else loop.cut
         return " & ".join([values, *(f"{self.index_name(index)}.keys()" for index in cut)])
-
-    def cut_if_many(self, loop: Scan | Probe | ir.Each, values: str) -> str:
-        """Do not cut down a small set from a change: looking up each value costs less."""
-        name = self.temporary("_z")
-        self.line(f"{name} = {values}")
-        self.count_sets([name, *map(self.index_name, loop.cut)])
-        return f"({name} if _len({name}) < {FEW} else {self.cut_values(loop, name)})"
 
     def pattern(self, loop: ir.Loop) -> str:
         """What a loop binds."""

@@ -26,8 +26,8 @@ from everlog.core.ir.set_operations import Local, SetPlan, Sets
 from everlog.core.ir.set_variables import aggregated_sets
 from everlog.core.ir.uses import Action, Use, is_risky
 from everlog.core.program import Aggregate, Atom, Comparison, Kind, Literal, Negation, Range, Rule, Variable
+from everlog.core.program.aggregates.ordered_groups import OrderedAggregate, ordered_aggregate
 from everlog.core.program.bodies import may_fail, variables_of_literal
-from everlog.core.program.ordered_groups import OrderedAggregate, ordered_aggregate
 
 _MANY_TURNS = 1_000_000_000
 

@@ -19,7 +19,7 @@ from everlog.core.codegen.join_order import Estimate
 from everlog.core.ir.operations import Binds, Compare, Exists, Index, Key, Let, Operand, Probe, Scan, Source
 from everlog.core.ir.uses import Action, Use
 from everlog.core.program import Aggregate, Atom, Range, Rule, Term, Variable
-from everlog.core.program.ordered_groups import OrderedAggregate
+from everlog.core.program.aggregates.ordered_groups import OrderedAggregate
 
 
 @frozen

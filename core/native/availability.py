@@ -15,7 +15,7 @@ class NotAWord(Exception):
 
 
 class Undefined(Exception):
-    """A functor has no value where a plan computes it; what that means is for Python to say."""
+    """There is no value, or NaN where an order is asked; what that means is for Python to say."""
 
 
 class TooManyRows(Exception):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from everlog.core.program import Aggregate, Atom, Call, Kind, Literal, Range, Rule, Wildcard, calls_of
-from everlog.core.program.ordered_groups import ordered_aggregate
+from everlog.core.program.aggregates.ordered_groups import ordered_aggregate
 
 NUMBER, UNSIGNED, FLOAT, SYMBOL = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
 

@@ -60,6 +60,7 @@ struct Relation {
     Index **indexes;
     uint32_t index_count;
     struct Live *live; /* of a program that lives: see live.h */
+    struct Best *best; /* of the keys of a map, to which rules offer (key…, value): see best.h */
 };
 
 Relation *relation_new(uint32_t width);
@@ -70,6 +71,9 @@ void relation_swap(Relation *one, Relation *other);
 
 /* ADDED, KNOWN, or a failure. */
 int relation_add(Relation *relation, const int64_t *row);
+
+/* The same with the hash of the row; `number` gets the row's number. */
+int relation_put(Relation *relation, const int64_t *row, uint64_t hash, uint32_t *number);
 
 /* Rows that wait to be added.  Most of the time of an addition is spent waiting for memory: slots and
  * rows of a batch are asked for first, and looked at when they have arrived. */
@@ -101,6 +105,12 @@ int relation_add_hashed(Relation *relation, const int64_t *row, uint64_t hash);
 void relation_fetch_slot(const Relation *relation, uint64_t hash);
 void relation_fetch_row(const Relation *relation, uint64_t hash);
 
+/* Look for the rows with one of a few keys, in every `step`-th row.  `keys` has a row for each; `counts`
+ * gets how often each was found, `found` the numbers of the first `most` rows of each. */
+void relation_search(
+    const Relation *relation, const uint32_t *columns, const Relation *keys, uint32_t step, uint32_t most,
+    uint32_t *counts, uint32_t *found);
+
 /* Begin the next round: what was added since the last one is the change. */
 int relation_advance(Relation *relation);
 
@@ -122,11 +132,6 @@ uint64_t relation_bytes(const Relation *relation);
 
 /* The number of the first broken invariant, or 0. */
 int relation_check(const Relation *relation);
-
-/* Row numbers in ascending order of their rows, into `order`.  `kinds` has the order of each column;
- * the words of a RANKED column are compared by their `ranks`.  NaN comes first, or last. */
-enum Order { SIGNED, UNSIGNED, FLOATING, RANKED, FLOATING_NAN_LAST };
-int relation_order(const Relation *relation, const int *kinds, const uint32_t *ranks, uint32_t *order);
 
 static inline int64_t relation_word(const Relation *relation, uint64_t row, uint32_t column) {
     uint64_t at = row * relation->width + column;

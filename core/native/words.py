@@ -26,6 +26,13 @@ def empty_words(relation: Relation, symbols: machine.Symbols) -> machine.Relatio
     return machine.Relation(tuple(KIND_NUMBERS[column.kind] for column in relation.columns), symbols)
 
 
+def new_settling() -> machine.Settling:
+    """Maps to a best value, settled together; only where the machine was built."""
+    from everlog.core.native import _machine as machine
+
+    return machine.Settling()
+
+
 def new_chooser(relation: machine.Relation, keys: tuple[tuple[int, ...], ...]) -> machine.Chooser:
     """Adds to a relation what no fact of it excludes by one of the keys."""
     from everlog.core.native import _machine as machine
@@ -44,13 +51,21 @@ def are_words(rows: object) -> TypeGuard[machine.Words]:
 
 
 class SortedWords:
-    """The rows of a relation in sorted order, as tuples or as lines of a file."""
+    """The rows of a relation in sorted order: as tuples, lines of a file, or columns."""
 
     def __init__(self, relation: machine.Relation) -> None:
         self._relation = relation
 
     def __iter__(self) -> Iterator[Row]:
         return self._relation.sorted_rows()
+
+    @property
+    def symbols(self) -> machine.Symbols:
+        return self._relation.symbols
+
+    def columns(self, size: int) -> Iterator[list[bytearray]]:
+        """The words of each column, in parts of at most `size` rows."""
+        return self._relation.columns(size)
 
     def lines(self, delimiter: str) -> Iterator[bytes] | None:
         """All lines, in chunks of bytes, with values as they are; None if some need more."""

@@ -25,10 +25,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
+from everlog.core.program.aggregates.growing import grows_through
 from everlog.core.program.bodies import binds, is_ready, may_fail, names, variables_of_literal
 from everlog.core.program.demand_constants import with_constants
 from everlog.core.program.dependencies import edges, units
-from everlog.core.program.growing import grows_through
 from everlog.core.program.program import (
     Aggregate,
     Atom,

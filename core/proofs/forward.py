@@ -20,9 +20,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import field, frozen
 
 from everlog.core.program import Aggregate, Atom, Literal, Row, Rule, Value, atoms_of, variables_of, written_body
+from everlog.core.program.aggregates.growing import grows_through
 from everlog.core.program.bodies import Binding
 from everlog.core.program.dependencies import Unit
-from everlog.core.program.growing import grows_through
 from everlog.core.program.order import ordered
 from everlog.core.program.values import EvaluationError
 from everlog.core.proofs.equivalences import Classes

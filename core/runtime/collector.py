@@ -28,6 +28,7 @@ class _Old:
     """The objects that became old since our last collection, and all objects then."""
 
     aged = there = 0
+    paused = False  # whether `without_collections` or a `Pause` has disabled the collector
 
     @classmethod
     def make_room(cls) -> None:
@@ -54,6 +55,8 @@ def collector_paused() -> Iterator[None]:
     """
     if not gc.isenabled():
         yield
+        if _Old.paused:  # else they would be searched when that pause ends
+            _Old.age()
         return
     _Old.make_room()
     gc.disable()
@@ -72,12 +75,12 @@ class Pause:
     @classmethod
     def begin(cls) -> None:
         if gc.isenabled():
-            cls.on = True
+            cls.on = _Old.paused = True
             gc.disable()
 
     @classmethod
     def end(cls) -> None:
-        cls.on = False
+        cls.on = _Old.paused = False
         gc.enable()
 
 
@@ -96,9 +99,11 @@ def without_collections(work: Callable[P, T]) -> Callable[P, T]:
         if not gc.isenabled():
             return work(*args, **kwargs)
         try:  # a signal may come after any call, so `disable` is inside
+            _Old.paused = True
             gc.disable()
             return work(*args, **kwargs)
         finally:
+            _Old.paused = False
             gc.enable()
 
     return alone

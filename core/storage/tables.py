@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Generic, TypeAlias, cast
 
 from everlog.core.program import Row
+from everlog.core.runtime.collector import collector_paused
 from everlog.core.storage.shape import Column, Columns, F, Index, Key, PairFacts, SavedColumns, ShapeOf
 from everlog.core.storage.table_statistics import Statistics, statistics_of
 
@@ -70,7 +71,8 @@ class TableOf(Collection[Row], Generic[F]):
             return found
         built: Index = {} if key and rest else self._leading(key + rest)
         if not built:
-            self.shape.extend(built, key, rest, self.facts)
+            with collector_paused():  # an index stays
+                self.shape.extend(built, key, rest, self.facts)
         TableOf.built += 1
         self.indexes[key, rest] = built  # only now: an interruption leaves no half-built index
         return built

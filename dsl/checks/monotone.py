@@ -1,7 +1,7 @@
 """Values that go through recursion are used in one direction only.
 
-`core.program.best_values` says which uses are monotone.  This module checks the recursive relations
-with `min` or `max` in their heads, those with sums or lattices (`core.program.growth_uses`), and
+`best_values` says which uses are monotone.  This module checks the recursive relations
+with `min` or `max` in their heads, those with sums or lattices (`growth_uses`), and
 finds the place in the text to report.
 """
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from everlog.core import program as core
-from everlog.core.program.best_values import Misuse, best_maps, misuse_of
+from everlog.core.program.aggregates.best_values import Misuse, best_maps, misuse_of
+from everlog.core.program.aggregates.growth_uses import misuse_of_growth
 from everlog.core.program.bodies import variables_of_literal
 from everlog.core.program.dependencies import units
-from everlog.core.program.growth_uses import misuse_of_growth
 from everlog.dsl import ast
 from everlog.dsl.checks.clauses import FlatClause, Hoisted, Literal, names_of, names_of_literal
 from everlog.dsl.checks.head_aggregates import Best

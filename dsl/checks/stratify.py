@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from everlog.core.program.aggregates.growing import GROWING
 from everlog.core.program.dependencies import components, cycle_through
-from everlog.core.program.growing import GROWING
 from everlog.dsl import ast
 from everlog.dsl.checks.clauses import FlatClause, Hoisted, Literal
 from everlog.dsl.checks.declarations import Declarations

@@ -17,7 +17,7 @@ class Answering(Protocol):
     """A database, or a service, that answers."""
 
     async def ask(self, operation: str, body: object = None, **query: object) -> dict[str, Any]:
-        """The answer to an operation of the service, named as in `everlog.serve.routes`."""
+        """The answer to an operation of the service, named as in its table of routes."""
 
     async def changes(self, relations: Collection[str], after: str | None, seconds: float) -> dict[str, Any]:
         """The steps after `after` that changed these relations (all if there are none).

@@ -17,10 +17,10 @@ from everlog.agents.answering import ROWS, Refused, refusal
 from everlog.api.changes import Changes
 from everlog.api.database import Database
 from everlog.serve.errors import error_answer
-from everlog.serve.json_schema import quick_test
-from everlog.serve.performing import performed
-from everlog.serve.reading import Call
-from everlog.serve.routes import operations
+from everlog.serve.jobs.reading import Call
+from everlog.serve.requests.json_schema import quick_test
+from everlog.serve.requests.performing import performed
+from everlog.serve.requests.routes import operations
 from everlog.serve.service import Bounds, Service
 from everlog.serve.wire import ChangesWriter, TooLarge, counts_json, dumped, joined
 from everlog.store.durable_database import DurableDatabase

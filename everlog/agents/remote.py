@@ -11,7 +11,7 @@ from typing import Any
 from anyio import to_thread
 
 from everlog.agents.answering import Refused, refusal
-from everlog.serve.routes import OPERATIONS
+from everlog.serve.requests.routes import OPERATIONS
 from everlog.service_client import ServiceClient, ServiceError
 
 _ROUTES = {operation.name: operation for operation in OPERATIONS}

@@ -14,12 +14,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, overload
 
 from everlog.api.changes import Changes
+from everlog.api.facts.rows import Step, checked_rows, step_updates, updates
 from everlog.api.live import LiveText, RuleError, with_functors
 from everlog.api.matching import deletes, sets, stays, upserts
 from everlog.api.queries import Queries
 from everlog.api.readable import Readable
 from everlog.api.relation_view import RelationView
-from everlog.api.rows import Step, checked_rows, step_updates, updates
 from everlog.api.saved import load_facts, save_facts
 from everlog.api.subscriptions import Callback, Subscription
 from everlog.api.transactions import Transaction, Writer

@@ -11,8 +11,8 @@ from typing import Any, overload
 from attrs import frozen
 
 from everlog.api.changes import Changes
+from everlog.api.facts.rows import Relations, Step, pattern_of, step_updates
 from everlog.api.parameters import Given
-from everlog.api.rows import Relations, Step, pattern_of, step_updates
 from everlog.api.transactions import Writer
 from everlog.core.program import Row
 from everlog.core.program.executor import Update

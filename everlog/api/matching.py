@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from everlog.api.named_rows import column_number
-from everlog.api.rows import Pattern, Relations, checked_rows, pattern_of, updates
+from everlog.api.facts.named_rows import column_number
+from everlog.api.facts.rows import Pattern, Relations, checked_rows, pattern_of, updates
 from everlog.core.program import Relation, Row
 from everlog.core.program.executor import Update
 from everlog.core.program.fact_rows import FactError, checked_value, declared

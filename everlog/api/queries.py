@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import TypeAlias
 
+from everlog.api.facts.rows import Pattern, Relations, pattern_of
 from everlog.api.lifecycle import State
 from everlog.api.parameters import NOTHING_GIVEN, Given, ParameterError
 from everlog.api.results import OrderedResult, Result
-from everlog.api.rows import Pattern, Relations, pattern_of
 from everlog.core.engine import Engine
 from everlog.core.engine.compiled_query import CompiledQuery
 from everlog.core.program import Column, Row

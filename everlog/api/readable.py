@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve
 
+from everlog.api.facts.rows import fact
 from everlog.api.live import LiveText
 from everlog.api.parameters import given
 from everlog.api.queries import Queries
 from everlog.api.results import Result
-from everlog.api.rows import fact
 from everlog.api.transactions import Writer
 from everlog.core.engine import Engine, Statistics
 from everlog.core.engine.explain import cost_of, explain_plan, explanation

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from everlog.api.changes import Changes
-from everlog.api.dataframes import Tabular
+from everlog.api.facts.dataframes import Tabular
 from everlog.core.program import Column, Relation, Row
 from everlog.core.program.fact_rows import declared
 

@@ -17,7 +17,7 @@ from types import GeneratorType
 from typing import SupportsIndex, overload
 from weakref import ReferenceType
 
-from everlog.api.dataframes import Tabular
+from everlog.api.facts.dataframes import Tabular
 from everlog.api.lifecycle import State, uses
 from everlog.core.program import Column, Kind, Relation, Row
 from everlog.core.program.values import EvaluationError

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from everlog.api.changes import Changes
 from everlog.api.database import Database, Functions
+from everlog.api.facts.rows import Step, step_updates, updates
 from everlog.api.fair_lock import FairLock
 from everlog.api.lifecycle import NestedWrite
-from everlog.api.rows import Step, step_updates, updates
 from everlog.api.subscriptions import Callback, Subscription
 from everlog.api.transactions import Collecting
 from everlog.core.engine import Statistics

@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from everlog.api.changes import Changes
+from everlog.api.facts.rows import Relations, Step, step_updates, updates
 from everlog.api.lifecycle import NOTIFYING, STEP, TRANSACTION, NestedWrite, OtherThread, State, uses
-from everlog.api.rows import Relations, Step, step_updates, updates
 from everlog.api.subscriptions import Subscribers
 from everlog.core.engine import Engine
 from everlog.core.engine.engine import Net

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from everlog.commands.common import add_functor_arguments, add_program_arguments, diagnosed, tell_note
+from everlog.commands.shared.common import add_functor_arguments, add_program_arguments, diagnosed, tell_note
 from everlog.core.program import Program, Value
 from everlog.files import FactsError, read_facts
 
@@ -68,7 +68,7 @@ def _facts_are_fine(program: Program, arguments: argparse.Namespace) -> bool:
 def _laws_hold(program: Program, arguments: argparse.Namespace) -> bool:
     """Evaluate the program, and try the laws of its lattices on the values that it finds."""
     from everlog.core.evaluate.seminaive import evaluate
-    from everlog.core.program.lattice_laws import broken_functors, broken_laws
+    from everlog.core.program.aggregates.lattice_laws import broken_functors, broken_laws
     from everlog.core.program.order import rank
     from everlog.core.program.values import EvaluationError
     from everlog.functors import FunctorError, bind_functors

@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-from everlog.commands.common import add_program_arguments, load_program
-from everlog.commands.strategy_option import add_strategy_argument, strategies_of
+from everlog.commands.shared.common import add_program_arguments, load_program
+from everlog.commands.shared.strategy_option import add_strategy_argument, strategies_of
 from everlog.core.engine.explain import NotInProgram, explain_delta_code, explain_plan, explanation
 from everlog.core.engine.planning.plan import NoSuchStrategy
 from everlog.core.evaluate.listed_plans import explain_ir

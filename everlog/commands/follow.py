@@ -9,10 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from everlog.commands.common import add_functor_arguments, add_program_arguments, tell_note
-from everlog.commands.durable import add_database_argument, database_of, load_written, program_in, with_functions
-from everlog.commands.limits import add_limit_arguments
-from everlog.commands.strategy_option import add_strategy_argument
+from everlog.commands.shared.common import add_functor_arguments, add_program_arguments, tell_note
+from everlog.commands.shared.durable import (
+    add_database_argument,
+    database_of,
+    load_written,
+    program_in,
+    with_functions,
+)
+from everlog.commands.shared.limits import add_limit_arguments
+from everlog.commands.shared.strategy_option import add_strategy_argument
 from everlog.core.engine.planning.plan import NoSuchStrategy
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError

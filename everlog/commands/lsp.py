@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from everlog.commands.common import macros_of
+from everlog.commands.shared.common import macros_of
 from everlog.extras import MissingPackage, optional
 
 if TYPE_CHECKING:

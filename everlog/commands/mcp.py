@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from everlog.api.live import LiveText
-from everlog.commands.common import tell_note
-from everlog.commands.limits import add_limit_arguments, limits_of
+from everlog.commands.shared.common import tell_note
+from everlog.commands.shared.limits import add_limit_arguments, limits_of
 from everlog.core.program import Row
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError

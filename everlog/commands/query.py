@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from everlog.commands.common import add_functor_arguments, add_program_arguments, load_live, tell_note
-from everlog.commands.limits import add_limit_arguments, limits_of
+from everlog.commands.shared.common import add_functor_arguments, add_program_arguments, load_live, tell_note
+from everlog.commands.shared.limits import add_limit_arguments, limits_of
 from everlog.core.program.values import EvaluationError
 from everlog.files.text_values import FactsError, sorted_rows
 from everlog.functors import FunctorError, bind_functors, require_functors

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from everlog.commands.limits import add_limit_arguments, limits_of
-from everlog.commands.strategy_option import add_strategy_argument, strategies_of
+from everlog.commands.shared.limits import add_limit_arguments, limits_of
+from everlog.commands.shared.strategy_option import add_strategy_argument, strategies_of
 
 if TYPE_CHECKING:
     from everlog.repl.session import Session
@@ -109,7 +109,7 @@ def _session(arguments: argparse.Namespace) -> Session:
 
     macros = {}
     if arguments.macro:
-        from everlog.commands.common import macros_of  # here: it imports the checker
+        from everlog.commands.shared.common import macros_of  # here: it imports the checker
 
         macros = macros_of(arguments.macro)
     places = Places(

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeAlias
 from attrs import evolve
 
 from everlog._version import __version__
-from everlog.commands.common import add_functor_arguments, add_program_arguments, tell_note
-from everlog.commands.durable import (
+from everlog.commands.shared.common import add_functor_arguments, add_program_arguments, tell_note
+from everlog.commands.shared.durable import (
     add_database_argument,
     database_of,
     goes_on,
@@ -27,15 +27,15 @@ from everlog.commands.durable import (
     program_in,
     with_functions,
 )
-from everlog.commands.limits import add_limit_arguments, limits_of, seconds
-from everlog.commands.on_spark import (
+from everlog.commands.shared.limits import add_limit_arguments, limits_of, seconds
+from everlog.commands.shared.on_spark import (
     add_spark_arguments,
     job_of,
     refuse_spark_arguments,
     run_job,
     spark_options_of,
 )
-from everlog.commands.strategy_option import add_strategy_argument, strategies_of
+from everlog.commands.shared.strategy_option import add_strategy_argument, strategies_of
 from everlog.core.evaluate.seminaive import Progress, evaluate
 from everlog.core.program import Directive, Program, Relation, Row
 from everlog.core.program.dependencies import needed_part

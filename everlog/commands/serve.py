@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from everlog.commands.common import (
+from everlog.commands.shared.common import (
     add_functor_arguments,
     add_program_arguments,
     load_live,
     macros_of,
     tell_note,
 )
-from everlog.commands.durable import add_database_argument, database_of, program_in, with_functions
-from everlog.commands.limits import add_limit_arguments, count, limits_of, size
-from everlog.commands.strategy_option import add_strategy_argument, strategies_of
+from everlog.commands.shared.durable import add_database_argument, database_of, program_in, with_functions
+from everlog.commands.shared.limits import add_limit_arguments, count, limits_of, size
+from everlog.commands.shared.strategy_option import add_strategy_argument, strategies_of
 from everlog.core.engine.planning.plan import NoSuchStrategy
 from everlog.core.program import Row
 from everlog.core.program.fact_rows import FactError
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         optional("starlette", "serve", "everlog serve")
         optional("uvicorn", "serve", "everlog serve")
-        from everlog.serve.memory import use_allocator_of_libc
+        from everlog.serve.jobs.memory import use_allocator_of_libc
 
         use_allocator_of_libc()
         if arguments.program == "-" or arguments.no_preprocessor:
@@ -137,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def token_of(arguments: argparse.Namespace) -> str | None:
     """The token that requests need, or None; ServeError if it must not be missing."""
-    from everlog.serve.access import is_loopback
+    from everlog.serve.http.access import is_loopback
 
     token = os.environ.get("EVERLOG_TOKEN", "").strip() or None
     where = "EVERLOG_TOKEN"
@@ -163,8 +163,8 @@ def token_of(arguments: argparse.Namespace) -> str | None:
 
 
 def _serve(written: LiveText, arguments: argparse.Namespace, token: str | None) -> None:
-    from everlog.serve.access import AccessRules
-    from everlog.serve.server import CannotListen, address_of, listening, serve
+    from everlog.serve.http.access import AccessRules
+    from everlog.serve.http.server import CannotListen, address_of, listening, serve
     from everlog.serve.service import Bounds, Service
 
     bounds = Bounds(

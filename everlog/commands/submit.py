@@ -17,8 +17,8 @@ import tempfile
 from pathlib import Path
 
 from everlog.commands import run as run_command
-from everlog.commands.common import load_program
-from everlog.commands.on_spark import Job, SparkOptions, evaluate_job, job_of, spark_options_of, teller
+from everlog.commands.shared.common import load_program
+from everlog.commands.shared.on_spark import Job, SparkOptions, evaluate_job, job_of, spark_options_of, teller
 from everlog.core.program.values import EvaluationError
 from everlog.files.text_values import FactsError
 from everlog.functors import FunctorError, bind_functors

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from everlog.commands.loaded import add_database_arguments, database_of, facts_last
+from everlog.commands.shared.loaded import add_database_arguments, database_of, facts_last
 from everlog.core.program.values import EvaluationError
 from everlog.files.text_values import FactsError
 from everlog.functors import FunctorError

@@ -10,7 +10,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from everlog.commands.loaded import add_database_arguments, database_of
+from everlog.commands.shared.loaded import add_database_arguments, database_of
 from everlog.core.program.values import EvaluationError
 from everlog.files.text_values import FactsError
 from everlog.functors import FunctorError

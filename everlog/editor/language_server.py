@@ -23,21 +23,21 @@ from pygls.uris import to_fs_path
 from everlog._version import __version__
 from everlog.core.engine.explain import NotInProgram, explain_plan
 from everlog.dsl.formatter import format_text
-from everlog.editor import navigation
 from everlog.editor.analysis import Settings
-from everlog.editor.call_help import signature_help
-from everlog.editor.completing import completions
-from everlog.editor.cost_hints import EXPLAIN, RUN, WHY, CostMemory, code_lenses, inlay_hints
 from everlog.editor.facts_at import fact_at
-from everlog.editor.hovering import hover
+from everlog.editor.features import navigation
+from everlog.editor.features.call_help import signature_help
+from everlog.editor.features.completing import completions
+from everlog.editor.features.cost_hints import EXPLAIN, RUN, WHY, CostMemory, code_lenses, inlay_hints
+from everlog.editor.features.hovering import hover
+from everlog.editor.features.outline import document_symbols, folding_ranges
+from everlog.editor.features.quick_fixes import code_actions
+from everlog.editor.features.token_colours import LEGEND, semantic_tokens
+from everlog.editor.features.told_diagnostics import diagnostics
 from everlog.editor.live_data import LiveData, NoData
 from everlog.editor.open_documents import Documents
-from everlog.editor.outline import document_symbols, folding_ranges
 from everlog.editor.program_view import ProgramView
-from everlog.editor.quick_fixes import code_actions
 from everlog.editor.text_lines import replaced
-from everlog.editor.token_colours import LEGEND, semantic_tokens
-from everlog.editor.told_diagnostics import diagnostics
 
 LONGEST_PAUSE = 0.5  # seconds between a change and its diagnostics
 RUN_SECONDS = 30.0  # that `run` and `why` may take

@@ -50,7 +50,7 @@ def aligned(column: int, line: str, other: str) -> int:
     The two are one line before and after macros: equal up to the first and from the last one on.
 
     >>> aligned(7, "p(N) :- q(N).", "p(3) :- q(3)."), aligned(10, "p(x, LIMIT) .", "p(x, 10) .")
-    (3, 7)
+    (2, 7)
     """
     if line == other:
         return min(column, len(other))

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from everlog.files.encodings import MARK
 from everlog.files.formats import FORMATS
 from everlog.files.location import candidates
+from everlog.files.text.encodings import MARK
 from everlog.files.text_values import FactsError
 from everlog.files.zipped import beginning, without_suffix
 

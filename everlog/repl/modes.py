@@ -183,9 +183,9 @@ def _texts(relation: Relation) -> list[Callable[[Any], str]]:
 
 
 def _csv(screen: Screen, relation: Relation, rows: Iterable[Row]) -> tuple[Iterable[str], bool]:
-    from everlog.files.delimited import header_text, lines_text
-    from everlog.files.layout import layout_of
     from everlog.files.location import Place
+    from everlog.files.text.delimited import header_text, lines_text
+    from everlog.files.text.layout import layout_of
 
     place = Place(relation, {"rfc4180": "true", "headers": "true"}, Path())
     layout = layout_of(place, "")
@@ -200,7 +200,7 @@ def _csv(screen: Screen, relation: Relation, rows: Iterable[Row]) -> tuple[Itera
 
 
 def _json(screen: Screen, relation: Relation, rows: Iterable[Row]) -> tuple[Iterable[str], bool]:
-    from everlog.files.json import fact_writer
+    from everlog.files.text.json import fact_writer
 
     text = fact_writer(relation, objects=True)
 

@@ -17,7 +17,7 @@ from everlog.repl.screen import Screen
 if TYPE_CHECKING:
     from everlog.api.changes import Changes
     from everlog.api.database import Database
-    from everlog.api.rows import Pattern
+    from everlog.api.facts.rows import Pattern
     from everlog.core.program import Relation, Row
     from everlog.repl.session import Session
 

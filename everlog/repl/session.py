@@ -24,8 +24,8 @@ from everlog.repl.table import CommandError, find_command
 if TYPE_CHECKING:
     from everlog.api.changes import Changes
     from everlog.api.database import Database
+    from everlog.api.facts.rows import Pattern
     from everlog.api.how import Answers
-    from everlog.api.rows import Pattern
     from everlog.core.program import Value
     from everlog.core.program.executor import Update
     from everlog.core.runtime.guards import Limits

@@ -13,10 +13,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from everlog.api.database import Database
+from everlog.api.facts.rows import line_update
 from everlog.api.matching import is_pattern, matching, nothing_matches, pattern_in_text
 from everlog.api.parameters import Given
 from everlog.api.results import OrderedResult
-from everlog.api.rows import line_update
 from everlog.core.program import Column, Kind, Relation
 from everlog.core.program.executor import Update
 from everlog.dsl import ast
@@ -32,7 +32,7 @@ from everlog.repl.table import CommandError
 from everlog.repl.transactions import apply, import_rows, refuse_in_transaction
 
 if TYPE_CHECKING:
-    from everlog.api.rows import Pattern
+    from everlog.api.facts.rows import Pattern
     from everlog.core.program import Directive
     from everlog.dsl.query_text import ParsedQuery
     from everlog.repl.session import Session

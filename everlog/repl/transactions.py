@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from time import sleep, time
 from typing import TYPE_CHECKING
 
+from everlog.api.facts.rows import line_update
 from everlog.api.matching import stays
-from everlog.api.rows import line_update
 from everlog.core.program.executor import InsertOnly, Update
 from everlog.core.program.fact_rows import declared
 from everlog.repl import ddlog

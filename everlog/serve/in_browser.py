@@ -16,9 +16,9 @@ from attrs import frozen
 from everlog.api.database import Database
 from everlog.serve.errors import ApiError, error_answer
 from everlog.serve.events import Follower, Interest
-from everlog.serve.json_schema import quick_test
-from everlog.serve.performing import call_of, performed
-from everlog.serve.routes import Operation, operations
+from everlog.serve.requests.json_schema import quick_test
+from everlog.serve.requests.performing import call_of, performed
+from everlog.serve.requests.routes import Operation, operations
 from everlog.serve.service import Bounds, Service
 from everlog.serve.wire import dumped
 

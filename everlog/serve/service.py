@@ -27,7 +27,7 @@ from everlog.core.program.fact_rows import declared
 from everlog.core.runtime.guards import Guard, LimitExceeded
 from everlog.serve.errors import ApiError
 from everlog.serve.events import Follower, Hub, Interest, event
-from everlog.serve.kept_results import KeptResults
+from everlog.serve.jobs.kept_results import KeptResults
 from everlog.serve.snapshots import Snapshots
 from everlog.serve.wire import ChangesWriter, TooLarge
 

@@ -21,7 +21,7 @@ from everlog.core.program import Column, Kind, Relation, Row, Value
 from everlog.core.program.fact_rows import FactError, checked_row, column_label, shown
 from everlog.core.program.values import decoded
 from everlog.core.runtime.collector import collector_paused
-from everlog.files.json import json_value
+from everlog.files.text.json import json_value
 from everlog.files.text_values import PARSERS
 from everlog.serve.errors import ApiError
 from everlog.serve.ordering import in_order

@@ -29,18 +29,18 @@ from attrs import evolve, frozen
 
 from everlog.core.program import Program, Relation
 from everlog.core.program.fact_rows import shown
-from everlog.files.arrow import piece_table
-from everlog.files.delimited import first_line_settled, read_delimited
 from everlog.files.dispatch import read_facts
-from everlog.files.encodings import MARK, UTF8, cut_by_bytes
 from everlog.files.formats import FORMATS, check_parameters, format_of
-from everlog.files.headers import looks_at_first
-from everlog.files.json import read_json
-from everlog.files.jsonlines import rows_of_lines
-from everlog.files.layout import Layout, layout_of, sources_of
 from everlog.files.location import Place, candidates
 from everlog.files.rejects import BadRow, abort
+from everlog.files.text.delimited import first_line_settled, read_delimited
+from everlog.files.text.encodings import MARK, UTF8, cut_by_bytes
+from everlog.files.text.headers import looks_at_first
+from everlog.files.text.json import read_json
+from everlog.files.text.jsonlines import rows_of_lines
+from everlog.files.text.layout import Layout, layout_of, sources_of
 from everlog.files.text_values import FactsError
+from everlog.files.typed.arrow import piece_table
 from everlog.files.zipped import beginning, is_zipped, unzipped
 from everlog.spark_backend import loads
 from everlog.spark_backend.column_types import arrow_table, frame_of_rows, kinds_of

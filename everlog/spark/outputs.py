@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeAlias
 from uuid import uuid4
 
 from everlog.core.program import Program, Relation
-from everlog.files.arrow import piece_text
-from everlog.files.delimited import header_text
 from everlog.files.dispatch import write_facts
-from everlog.files.encodings import MARK
-from everlog.files.jsonlines import lines_of_rows
-from everlog.files.layout import Layout, layout_of
 from everlog.files.location import Place, require_directory
+from everlog.files.text.delimited import header_text
+from everlog.files.text.encodings import MARK
+from everlog.files.text.jsonlines import lines_of_rows
+from everlog.files.text.layout import Layout, layout_of
 from everlog.files.text_values import FactsError, encoded_text
+from everlog.files.typed.arrow import piece_text
 from everlog.files.zipped import SUFFIXES, method_of, zipping
 from everlog.spark.facts_in import Source, chosen, has_scheme
 from everlog.spark_backend import loads

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from everlog.files.sqlite import EVERLOG
+from everlog.files.typed.sqlite import EVERLOG
 from everlog.store.column_codec import BadRecord
 from everlog.store.errors import Damaged, ForeignFile, NewerFormat, NoSuchDatabase, StoreError
 from everlog.store.locking import LOOK

@@ -25,7 +25,7 @@ from everlog.api.database import Database
 from everlog.files.location import reason
 from everlog.files.rejects import BadRow, Refuse, abort, reject_line
 from everlog.files.text_values import FactsError
-from everlog.files.typed_values import Convert
+from everlog.files.typed.typed_values import Convert
 from everlog.stream import relations_of_interest
 from everlog.streams.debezium import event_value
 from everlog.streams.jsonsink import FileSink, ListenSink, PipeSink

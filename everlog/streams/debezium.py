@@ -24,9 +24,9 @@ from attrs import field, frozen
 from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.program.fact_rows import shown
 from everlog.core.program.values import SIGNED_MAX
-from everlog.files.json import json_value
+from everlog.files.text.json import json_value
 from everlog.files.text_values import PARSERS
-from everlog.files.typed_values import typed_value
+from everlog.files.typed.typed_values import typed_value
 from everlog.streams.model import RowChange
 
 OPS = frozenset("crudt")

@@ -18,8 +18,8 @@ from typing import Any
 
 from everlog.api.database import Database
 from everlog.core.program.values import decoded
-from everlog.files.encodings import MARK, wrong_byte
 from everlog.files.rejects import BadRow, Refuse
+from everlog.files.text.encodings import MARK, wrong_byte
 from everlog.files.text_values import FactsError
 from everlog.streams.debezium import decode
 from everlog.streams.grouping import Group, Grouper

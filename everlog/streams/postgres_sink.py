@@ -18,7 +18,7 @@ from everlog.api.changes import Changes
 from everlog.api.database import Database
 from everlog.core.program import Column, Kind, Relation, Row
 from everlog.files.location import Place, Reading
-from everlog.files.postgres import (
+from everlog.files.typed.postgres import (
     fill_table,
     fitting_names,
     make_table,
@@ -27,7 +27,7 @@ from everlog.files.postgres import (
     server_errors,
     table_exists,
 )
-from everlog.files.sqlite import PRESENCE
+from everlog.files.typed.sqlite import PRESENCE
 from everlog.streams.naming import Naming
 from everlog.streams.postgres_tables import connect, lock
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from everlog.api.database import Database
-from everlog.files.postgres import redacted, server_errors
 from everlog.files.rejects import Refuse, abort
 from everlog.files.text_values import FactsError
+from everlog.files.typed.postgres import redacted, server_errors
 from everlog.store.durable_database import DurableDatabase
 from everlog.streams.model import Transaction
 from everlog.streams.naming import Naming

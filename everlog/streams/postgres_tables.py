@@ -24,10 +24,10 @@ from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.program.fact_rows import shown
 from everlog.core.program.values import decoded
 from everlog.files.location import Place, Reading
-from everlog.files.postgres import kinds_of_oid, read_table
 from everlog.files.rejects import Refuse
 from everlog.files.text_values import PARSERS, FactsError
-from everlog.files.typed_values import Typed, check_columns, typed_value
+from everlog.files.typed.postgres import kinds_of_oid, read_table
+from everlog.files.typed.typed_values import Typed, check_columns, typed_value
 from everlog.streams.model import RowChange
 from everlog.streams.naming import Naming, what_of_nulls
 

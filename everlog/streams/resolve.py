@@ -16,7 +16,7 @@ from everlog.core.program import Relation, Row, Value
 from everlog.core.program.executor import Update
 from everlog.core.program.fact_rows import column_label, shown
 from everlog.files.rejects import BadRow, Refuse
-from everlog.files.typed_values import Convert
+from everlog.files.typed.typed_values import Convert
 from everlog.streams.model import UNCHANGED, RowChange, Transaction
 from everlog.streams.naming import Naming, what_of_nulls
 

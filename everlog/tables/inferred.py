@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from everlog.api.named_rows import is_record
+from everlog.api.facts.named_rows import is_record
 from everlog.core.program import Column, Kind, Relation, Row
 from everlog.core.program.fact_rows import FactError, shown
 from everlog.core.program.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded
@@ -131,7 +131,7 @@ def _columns(table: object) -> list[tuple[str, list[Any]]]:
 
 
 def _of_records(rows: Sequence[object]) -> list[tuple[str, list[Any]]]:
-    from everlog.api.named_rows import fields_of
+    from everlog.api.facts.named_rows import fields_of
 
     if not rows:
         raise FactError("a list without rows has no columns: declare the relation with `.decl`")

@@ -77,7 +77,7 @@ def add_tables(database: Database, paths: Sequence[Path]) -> list[Inferred]:
 def _is_ours(path: Path) -> bool:
     if not path.exists():
         return True  # a new database
-    from everlog.files.sqlite import EVERLOG
+    from everlog.files.typed.sqlite import EVERLOG
 
     with path.open("rb") as file:
         return int.from_bytes(file.read(72)[68:72]) == EVERLOG

@@ -52,6 +52,14 @@ KEPT = {
     "several rules": ".decl best(x:number, d:number)  best(x, min(d)) :- at(x, d).  best(x, min(w)) :- arc(x, _, w).",
     "downhill": ".decl best(x:number, d:number)  best(x, min(d)) :- at(x, d).  "
     "best(y, min(d + w - 3)) :- best(x, d), arc(x, y, w), x < y.",
+    "floats": ".decl best(x:number, d:float)  best(x, max(to_float(d) / 3)) :- at(x, d).  "
+    "best(y, max(min(d, to_float(w) * 0.7))) :- best(x, d), arc(x, y, w).",
+    "unsigned": ".decl best(d:unsigned, x:number)  best(max(to_unsigned(d)), x) :- at(x, d).  "
+    "best(max(min(d, to_unsigned(w))), y) :- best(d, x), arc(x, y, w), d > 1.",
+    "symbols": ".decl best(x:number, s:symbol)  best(x, min(to_string(d))) :- at(x, d).  "
+    "best(y, min(s)) :- best(x, s), arc(x, y, _).",
+    "constant keys": ".decl best(x:number, d:number)  best(x, min(d)) :- at(x, d).  "
+    "best(2, min(d + w)) :- best(1, d), arc(_, _, w).  best(x, min(d)) :- best(2, d), at(x, _).",
     "products": ".decl best(x:number, d:number)  best(x, max(d)) :- at(x, d).  "
     "best(y, max(d / 2 * w)) :- best(x, d), arc(x, y, w), w >= 0, w <= 2.",
 }

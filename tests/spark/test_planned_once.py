@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
-from everlog.commands.on_spark import evaluate_job, job_of
+from everlog.commands.shared.on_spark import evaluate_job, job_of
 from everlog.core.program.dependencies import units
 from everlog.core.program.executor import Update
 from everlog.dsl.check import compile_text

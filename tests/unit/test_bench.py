@@ -30,6 +30,17 @@ def test_the_bench_of_promises_prints_what_is_printed_and_what_happens() -> None
     assert "1 of 1 streams hold" in done.stdout
 
 
+def test_the_bench_of_promises_compares_with_another_everlog_and_another_strategy() -> None:
+    script = Path(__file__).parents[2] / "bench" / "promise.py"
+    for other in (sys.executable, "delta"):
+        words = [sys.executable, "-P", str(script), "--against", other, "--only", "star, head", "--above", "1e9"]
+        words += ["--least", "8", "--most", "9", "--by", "1", "--seconds", "0.02"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "benign: star, head shows a branch" in done.stdout
+        assert "2 of 2 streams take at most" in done.stdout
+
+
 def test_the_bench_of_plans_compares_rules_with_those_written_by_hand() -> None:
     script = Path(__file__).parents[2] / "bench" / "plans.py"
     words = [sys.executable, "-P", str(script), "--small", "--only", "countries"]

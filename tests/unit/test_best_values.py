@@ -80,3 +80,12 @@ def test_subsumption_that_is_not_monotone_is_computed_again() -> None:
     strategy, reason = Engine(compile_text(text)).strategy_of("best")
     assert strategy == "recompute"
     assert "may cease to hold" in reason
+
+
+def test_a_new_derivation_does_not_hide_the_one_that_went() -> None:
+    """In one step: the arc to 2 goes, and one from 2 becomes shorter."""
+    engine = Engine(compile_text(SHORTEST), large=10**9)
+    engine.insert({"arc": [(0, 2, 0), (2, 1, 1)]})
+    engine.apply([Update("arc", (2, 1, 0), True), Update("arc", (0, 2, 0), False)])
+    assert engine.view("dist") == {(0, 0)}
+    engine.check()

@@ -32,7 +32,7 @@ from everlog.files import KNOWN_PARAMETERS
 from everlog.files.connect import read_facts, write_facts
 from everlog.files.formats import FORMATS, format_of
 from everlog.files.text_values import sorted_rows
-from everlog.files.typed_values import typed_value
+from everlog.files.typed.typed_values import typed_value
 from everlog.files.zipped import zipped
 
 N, U, F, S = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL

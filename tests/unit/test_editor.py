@@ -16,19 +16,19 @@ from everlog.dsl.formatter import format_text
 from everlog.dsl.keywords import DIRECTIVES, KEYWORDS
 from everlog.dsl.source import Source
 from everlog.dsl.walk import everything_below
-from everlog.editor import navigation
 from everlog.editor.analysis import Place, Settings
-from everlog.editor.call_help import signature_help
-from everlog.editor.completing import completions
-from everlog.editor.cost_hints import CostMemory, code_lenses, inlay_hints
-from everlog.editor.hovering import hover
+from everlog.editor.features import navigation
+from everlog.editor.features.call_help import signature_help
+from everlog.editor.features.completing import completions
+from everlog.editor.features.cost_hints import CostMemory, code_lenses, inlay_hints
+from everlog.editor.features.hovering import hover
+from everlog.editor.features.outline import document_symbols, folding_ranges
+from everlog.editor.features.quick_fixes import code_actions
+from everlog.editor.features.token_colours import TYPES, semantic_tokens
+from everlog.editor.features.told_diagnostics import diagnostics
+from everlog.editor.features.word_help import DIRECTIVE_HELP, WORDS
 from everlog.editor.open_documents import Documents
-from everlog.editor.outline import document_symbols, folding_ranges
 from everlog.editor.program_view import ProgramView
-from everlog.editor.quick_fixes import code_actions
-from everlog.editor.token_colours import TYPES, semantic_tokens
-from everlog.editor.told_diagnostics import diagnostics
-from everlog.editor.word_help import DIRECTIVE_HELP, WORDS
 
 ROADS = """\
 // A road, one way.

@@ -16,7 +16,7 @@ from everlog.core.engine import explain, statistics
 from everlog.core.engine.keepers.unit_strategies import KEEPERS, STRATEGIES
 from everlog.core.engine.planning.costs import rule_costs
 from everlog.core.engine.planning.plan import make_plan
-from everlog.editor.cost_words import paragraph
+from everlog.editor.features.cost_words import paragraph
 from everlog.explain.page import page
 
 # Figure 4 of the paper: atoms, class, w, ŵ, and what they promise

@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 from everlog.core.program import Column, Kind, Relation, Row
 from everlog.core.program.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded
 from everlog.files import KNOWN_PARAMETERS, FactsError, read_facts, write_facts, write_size
-from everlog.files.bulk import bulk_rows
-from everlog.files.delimited import careful_rows, read_delimited
 from everlog.files.formats import FILE_NAMES, FORMATS, IN_FOLDER, LAYOUT_PARAMETERS
-from everlog.files.layout import layout_of
 from everlog.files.location import Place
+from everlog.files.text.bulk import bulk_rows
+from everlog.files.text.delimited import careful_rows, read_delimited
+from everlog.files.text.layout import layout_of
 from everlog.files.text_values import sorted_rows
 from everlog.files.within import named_place
 

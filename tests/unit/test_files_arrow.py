@@ -10,14 +10,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from everlog.core.program import Column, Kind, Row
-from everlog.files.delimited import careful_rows
-from everlog.files.encodings import MARK
-from everlog.files.layout import Layout
+from everlog.files.text.delimited import careful_rows
+from everlog.files.text.encodings import MARK
+from everlog.files.text.layout import Layout
 from everlog.files.text_values import FactsError
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed (extra `spark`)")
 
-from everlog.files.arrow import _columns, piece_table, piece_text
+from everlog.files.typed.arrow import _columns, piece_table, piece_text
 from everlog.spark_backend.column_types import python_rows
 
 NUMBERS = [

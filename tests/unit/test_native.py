@@ -6,6 +6,7 @@ import math
 import os
 import random
 import signal
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -300,6 +301,44 @@ def test_rows_are_sorted_as_python_sorts_them() -> None:
     ]
     found.fill(rows)
     assert list(found.sorted_rows()) == sorted(set(rows))
+
+
+@pytest.mark.parametrize("size", [0, 1, 31, 32, 5_000])
+def test_columns_of_words_are_rows(size: int) -> None:
+    rows = {(n - 40, n % 7 / 4, 2**64 - 1 - n) for n in range(size)} | ({(0, NAN, 0)} if size else set())
+    given = [*rows, *rows]
+    columns = [
+        struct.pack(f"{len(given)}{form}", *column)
+        for form, column in zip("qdQ", zip(*given, strict=True), strict=False)
+    ]
+    words = machine.Relation((0, 2, 1), machine.Symbols())
+    words.take(tuple(columns or [b""] * 3))
+    assert set(words.rows()) == rows
+    found = []
+    for part in words.columns(1_000):
+        assert len(part[0]) <= 8_000
+        columns_read = (memoryview(held).cast(form) for form, held in zip("qdQ", part, strict=True))
+        found += list(zip(*columns_read, strict=True))
+    assert list(map(repr, found)) == list(map(repr, words.sorted_rows()))
+    words.check()
+
+
+def test_columns_of_other_lengths_are_refused() -> None:
+    words = machine.Relation((0, 0), machine.Symbols())
+    for columns in ((b"12345678",), (b"12345678", b""), (b"", b"", b"")):
+        with pytest.raises(ValueError, match="do not fit"):
+            words.take(columns)
+
+
+def test_lines_become_rows_and_rows_lines() -> None:
+    words = machine.Relation((0, 2, 3), machine.Symbols())
+    lines = [f"{n - 9}\t{n / 8!r}\tsymbol {n % 90}\n" for n in range(3_000)]
+    assert words.parse("".join(lines).encode(), "\t")
+    assert not words.parse(b"1\t2\n", "\t")
+    assert set(words.rows()) >= {(n - 9, n / 8, f"symbol {n % 90}") for n in range(3_000)}
+    again = machine.Relation((0, 2, 3), machine.Symbols())
+    assert again.parse(b"".join(words.lines("\t")), "\t")
+    assert set(again.rows()) == set(words.rows())
 
 
 def test_a_recursion_is_planned_again_when_it_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:

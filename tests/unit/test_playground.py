@@ -105,7 +105,7 @@ def test_the_page_is_that_of_the_workbench_with_a_panel_for_the_program() -> Non
     assert page.count('role="tabpanel"') == 7
     assert "/console/" not in page
     assert "Content-Security-Policy" in page
-    from everlog.serve.static import static_files
+    from everlog.serve.http.static import static_files
 
     there = {Path(path).name for path in static_files()} | set(build.OWN) | set(build.ENGINE)
     for name in [*build.OWN, "workbench.js"]:

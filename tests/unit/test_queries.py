@@ -24,8 +24,8 @@ from everlog.dsl.query_text import parse_query
 from everlog.jupyter import Magics
 from everlog.repl.loop import run_input
 from everlog.repl.session import Session
-from everlog.serve.reading import Call
-from everlog.serve.routes import operations
+from everlog.serve.jobs.reading import Call
+from everlog.serve.requests.routes import operations
 from everlog.serve.service import Service
 
 EDGES = ".decl edge(x:number, y:number)\nedge(1, 2).\nedge(2, 3)."

@@ -22,8 +22,8 @@ import uvicorn
 from serving import API, PATHS, Served, refused, right, served, until
 
 from everlog import Database
-from everlog.serve.connections import Connection
-from everlog.serve.server import listening
+from everlog.serve.http.connections import Connection
+from everlog.serve.http.server import listening
 
 KINDS = """
 .decl wide(n:number, u:unsigned, f:float, s:symbol)

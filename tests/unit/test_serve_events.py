@@ -19,9 +19,9 @@ from starlette.types import Message
 from everlog import Database
 from everlog.serve.errors import ApiError
 from everlog.serve.events import Follower, Hub, Interest, event
+from everlog.serve.http.streaming import EventStream
 from everlog.serve.service import Bounds, Service
 from everlog.serve.snapshots import Snapshots
-from everlog.serve.streaming import EventStream
 
 WIDE = ".decl word(n:number, text:symbol)\n"
 

@@ -15,16 +15,17 @@ import pytest
 from everlog import Database
 from everlog.core.runtime.guards import Limits
 from everlog.files.text_values import FactsError, sorted_rows
-from everlog.serve import connections, wire
+from everlog.serve import wire
 from everlog.serve.errors import ApiError
 from everlog.serve.events import Follower, Hub, Interest
-from everlog.serve.json_schema import misfit, quick_test
+from everlog.serve.http import connections
+from everlog.serve.jobs.reading import Call
+from everlog.serve.jobs.writing import add_rules
+from everlog.serve.jobs.writing import step as make_step
 from everlog.serve.ordering import in_order
-from everlog.serve.reading import Call
+from everlog.serve.requests.json_schema import misfit, quick_test
 from everlog.serve.service import Bounds, Service
 from everlog.serve.wire import ChangesWriter, TooLarge
-from everlog.serve.writing import add_rules
-from everlog.serve.writing import step as make_step
 from everlog.streams import grouping
 from everlog.streams.debezium import Marker
 from everlog.streams.grouping import Grouper
@@ -137,7 +138,7 @@ def test_a_deep_body_is_refused(tmp_path: Path, body: str) -> None:
 
 
 def test_a_quick_test_and_the_one_that_explains_agree() -> None:
-    from everlog.serve.schemas import CHECKPOINT_BODY, FACT_BODY, STEP_BODY, query_body
+    from everlog.serve.requests.schemas import CHECKPOINT_BODY, FACT_BODY, STEP_BODY, query_body
 
     values: list[object] = [None, True, 1, 1.5, "x", [], {}, [[]], [[1, "x"]], [[True]], [{"x": 1}], {"r": [[1]]}]
     values += [{"r": [{"x": None}]}, {"r": 1}, -1, 10**30, "all", ""]

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving import PATHS, Served, refused, served
 
-from everlog.serve.kept_results import KeptResult, KeptResults
+from everlog.serve.jobs.kept_results import KeptResult, KeptResults
 from everlog.serve.ordering import all_sorted
 
 PROGRAM = (

@@ -254,12 +254,12 @@ def test_a_library_that_is_missing_is_named(db: Database, monkeypatch: pytest.Mo
 
 def test_no_value_of_a_typed_column_is_looked_at_in_python(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checks are by column: the function that checks one value is never called."""
-    import everlog.api.tabular
+    import everlog.api.facts.tabular
 
     def refuse(*_: object) -> None:
         raise AssertionError("a single value was checked")
 
-    monkeypatch.setattr(everlog.api.tabular, "checked_value", refuse)
+    monkeypatch.setattr(everlog.api.facts.tabular, "checked_value", refuse)
     rows = [(i, i + 1, i / 7, f"é{i}") for i in range(2000)]
     db.insert("v", rows)
     for table in (db["v"].to_pandas(), db["v"].to_polars(), db["v"].to_arrow()):

@@ -23,7 +23,7 @@ from pathlib import Path
 from everlog.dsl.check import compile_file
 from everlog.dsl.fact_text import fact_text
 from everlog.initial_facts import read_inputs
-from everlog.serve.static import static_files
+from everlog.serve.http.static import static_files
 from everlog.shipped import names, shipped
 
 HERE = Path(__file__).resolve().parent

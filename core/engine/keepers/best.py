@@ -1,6 +1,6 @@
 """Maps to a best value: kept by the values of their keys, in the order of values.
 
-A unit of maps whose rules read at most one of its values (`core.program.best_values`) changes like
+A unit of maps whose rules read at most one of its values (`best_values`) changes like
 the distances of a graph whose arcs change:
 
 *A derivation is lost.*  A key whose value it gave is suspect.  Suspects are visited in the order of
@@ -33,10 +33,16 @@ from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.evaluate.best_first import Settling, forms_of, offering, only_adds
+from everlog.core.evaluate.native_best import NativeMaps, why_not_settled
+from everlog.core.evaluate.run_relations import Relations
 from everlog.core.ir.uses import Action, Use
+from everlog.core.native.availability import NotAWord, Undefined
 from everlog.core.program import Atom, Call, Row, Rule, Value
-from everlog.core.program.best_values import best_maps
+from everlog.core.program.aggregates.best_values import best_maps
+from everlog.core.runtime.guards import Guard
+from everlog.core.storage.equivalence import Classes
 from everlog.core.storage.shape import Facts, Key
+from everlog.core.storage.shared_values import SharedTable
 from everlog.core.storage.table_shapes import shape_of
 from everlog.core.storage.tables import TableOf
 
@@ -80,6 +86,10 @@ class BestKeeper(Keeper):
         self._outside: list[Task] = []
         self._make_tasks()
         adds = only_adds(planned.unit, self.maps)
+        written = tuple(store.plan.written.get(rule.name, rule) for rule in planned.unit.rules)
+        self.loaded = evolve(planned.unit, rules=written)  # as a whole evaluation runs it
+        self.why_python = why_not_settled(program, self.loaded, self.maps)
+        self.reads = sorted(self.loaded.reads.difference(self.relations))
         self.settling = Settling(planned.name, self.forms, self._forward, None, adds)  # type: ignore[arg-type]
 
     def _make_tasks(self) -> None:
@@ -273,10 +283,16 @@ class BestKeeper(Keeper):
         return affected
 
     def _suspect(self, queue: list[tuple[Any, int, str, Any]], name: str, found: dict[Key, Any]) -> None:
+        """Add the keys whose values may have come from what was lost; `found` has the best of each.
+
+        Rules run on tables of which some have changed: a better derivation, which is new, may hide
+        the one that gave a key its value.
+        """
         best, depths, sign = self.settling.best[name], self.settling.depth[name], self.forms[name].sign
         for key, value in found.items():
-            if best.get(key) == value:
-                heappush(queue, (value if sign > 0 else -value, depths.get(key, 0), name, key))
+            known: Any = best.get(key)
+            if known is not None and not (known < value if sign > 0 else known > value):
+                heappush(queue, (known if sign > 0 else -known, depths.get(key, 0), name, key))
 
     @staticmethod
     def _first(queue: list[tuple[Any, int, str, Any]]) -> tuple[str, list[Key]]:
@@ -345,6 +361,8 @@ class BestKeeper(Keeper):
         """Compute all values from the tables that the unit reads."""
         settling = self.settling
         settling.guard, settling.in_order = step.guard, True
+        if self._settled_natively(step.guard):
+            return
         for name in self.relations:
             settling.best[name].clear()
             settling.depth[name].clear()
@@ -357,6 +375,29 @@ class BestKeeper(Keeper):
             for key, value in found.items():
                 settling.offer(name, key, value)
         settling.run()
+
+    def _settled_natively(self, guard: Guard) -> bool:
+        """Whether the compiled machine has computed all values."""
+        if self.why_python:
+            return False
+        if any(isinstance(self.store.tables[name], Classes | SharedTable) for name in self.reads):
+            return False  # as rows they would be far larger
+        program, before = self.store.plan.program, guard.facts
+        rows: dict[str, Iterable[Row]] = {name: self.store.tables[name].rows() for name in self.reads}
+        for name, form in self.forms.items():
+            offered = self.offered[name].items()
+            rows[name] = [form.row(key, value) for key, values in offered for value in values]
+        relations = Relations(program, self.store.shapes, rows)
+        try:
+            found = NativeMaps(program, self.loaded, relations, guard, None, self.maps)
+            found.run()
+        except (NotAWord, Undefined):
+            guard.facts = before
+            return False
+        self.settling.best.update(found.values())
+        self.settling.depth.update(found.depths())
+        self.settling.in_order = found.settling.in_order
+        return True
 
     def _compute_again(self, step: Step) -> None:
         step.undo.append((self._stale, ()))

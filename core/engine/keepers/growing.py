@@ -1,6 +1,6 @@
 """Running totals and joined values through recursion: what depended on a loss is derived again.
 
-A unit of sets, maps whose facts of one key are joined, and running totals (`core.program.growing`)
+A unit of sets, maps whose facts of one key are joined, and running totals (`aggregates.growing`)
 only grows while facts come: `core.evaluate.growing_rounds` takes them in.  Where facts go, what was
 joined or added up cannot be told apart again, and facts may support each other in a cycle:
 

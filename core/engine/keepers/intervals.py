@@ -27,7 +27,7 @@ from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.ir.uses import Action, Use
 from everlog.core.program import Row, Value
-from everlog.core.program.ordered_groups import interval_of
+from everlog.core.program.aggregates.ordered_groups import interval_of
 from everlog.core.storage.ordered_totals import OrderedGroup
 from everlog.core.storage.shape import Counted, Facts, Key
 from everlog.core.storage.table_shapes import shape_of

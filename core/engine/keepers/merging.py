@@ -149,6 +149,10 @@ class ClassKeeper(Keeper):
         """The values that some pair connects with a value."""
         return set().union(*[index.get(value, _NONE) for index in self._around])
 
+    def _supports(self, value: Value, other: Value) -> int:
+        """How many pairs connect two values: a value with itself, twice as many."""
+        return sum(other in index.get(value, _NONE) for index in self._around)
+
     def _merge(self, a: Value, b: Value, after: _After, fresh: dict[int, ValueSet]) -> None:
         """Make one class of two; `fresh` has the sets of this step, which nothing else uses yet."""
         left, right = self._class_of(a, after), self._class_of(b, after)
@@ -166,7 +170,7 @@ class ClassKeeper(Keeper):
 
     def _split(self, after: _After) -> None:
         """Split the classes that lost pairs, as if they went one after the other."""
-        left = _Pairs(self._next_to, self._new, self._gone)
+        left = _Pairs(self._next_to, self._supports, self._new, self._gone)
         spent: dict[int, int] = {}  # class before the step → values that searches have seen
         facts = self.table.facts
         for a, b in self._gone:
@@ -252,9 +256,16 @@ class ClassKeeper(Keeper):
 class _Pairs:
     """The pairs of the state before a step, while those that go are taken away one by one."""
 
-    def __init__(self, now: Callable[[Value], ValueSet], new: list[Row], gone: list[Row]) -> None:
+    def __init__(
+        self,
+        now: Callable[[Value], ValueSet],
+        supports: Callable[[Value, Value], int],
+        new: list[Row],
+        gone: list[Row],
+    ) -> None:
+        came = Counter(pair for a, b in new for pair in ((a, b), (b, a)))
         self._now = now
-        self._new = {pair for a, b in new for pair in ((a, b), (b, a))}
+        self._new = {pair for pair, number in came.items() if supports(*pair) == number}  # no older one is there
         self._gone: dict[Value, Counter[Value]] = {}
         for a, b in gone:
             self._gone.setdefault(a, Counter())[b] += 1

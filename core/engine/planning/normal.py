@@ -41,8 +41,8 @@ from everlog.core.program import (
     Variable,
     Wildcard,
 )
+from everlog.core.program.aggregates.ordered_groups import OrderedAggregate, most_counted, ordered_aggregate
 from everlog.core.program.bodies import binds, may_fail, needs, schedule, sure_and_open
-from everlog.core.program.ordered_groups import OrderedAggregate, most_counted, ordered_aggregate
 from everlog.core.program.shown import shown_aggregate, shown_name
 
 ONE = Constant(1, Kind.NUMBER)
@@ -67,7 +67,7 @@ class Group:
 
 @frozen
 class Ordered:
-    """How an aggregate over intervals is kept: see `core.program.ordered_groups`.
+    """How an aggregate over intervals is kept: see `ordered_groups`.
 
     `domain` has the values of the outer variables.  `entries` derives `(place, target, group…)` for
     each fact in the braces.  The rule lets no count from `limit` on pass.

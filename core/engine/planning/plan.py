@@ -28,9 +28,9 @@ from everlog.core.joins.strategy_choice import (
     wanted,
 )
 from everlog.core.program import Program
-from everlog.core.program.best_values import best_map, only_maps
+from everlog.core.program.aggregates.best_values import best_map, only_maps
+from everlog.core.program.aggregates.growing import GrowingUnit, as_joined_maps, growing_unit
 from everlog.core.program.dependencies import Unit, units
-from everlog.core.program.growing import GrowingUnit, as_joined_maps, growing_unit
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, shape_of
 

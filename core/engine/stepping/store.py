@@ -28,7 +28,7 @@ from everlog.core.program.values import EvaluationError
 from everlog.core.storage.equivalence import Classes
 from everlog.core.storage.shape import Counted, Facts, Key, Shape
 from everlog.core.storage.shared_values import SharedTable
-from everlog.core.storage.table_statistics import UNKNOWN, Guess, Sampled, Statistics, is_other_size
+from everlog.core.storage.table_statistics import SMALL, UNKNOWN, Guess, Sampled, Statistics, is_other_size
 from everlog.core.storage.tables import Table, TableOf
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class Store:
     def adopt(self, plan: Plan) -> None:
         """Switch to another plan; unchanged units keep their tables."""
         self.plan = plan
+        self._recursive = {n for unit in plan.units if unit.unit.recursive for n in unit.unit.relations}
         self.functors = plan.program.functors
         self.failing = plan.failing
         self.shapes.update(plan.shapes)
@@ -107,6 +108,11 @@ class Store:
             self.deltas[name] = TableOf(self.shapes[relation])
         return self.deltas[name]
 
+    def has_index(self, access: Access) -> bool:
+        """Whether an index of a table is built, so that reading it costs nothing more."""
+        table = self.tables.get(access.relation)
+        return table is not None and table.find(access.key, access.rest) is not None
+
     def index(self, access: Access) -> object:
         name = access.relation
         if name.startswith(VALUES_OF):
@@ -119,9 +125,19 @@ class Store:
         return table.index(access.key, access.rest)
 
     def statistics(self, rule: Rule) -> dict[str, Statistics]:
-        """Statistics of the relations that a rule reads."""
-        names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
-        return self.sampled.known((name, self.tables[name]) for name in names if name in self.tables)
+        """Statistics of the relations that a rule reads.
+
+        While all of them are small, nothing is known of empty ones: they may be about to be filled.
+        Once one has been filled, another one that is still empty is best looked at first.
+        """
+        names = {atom.relation for atom, _ in p.atoms_of(rule.body)}.intersection(self.tables)
+        found = self.sampled.known((name, self.tables[name]) for name in names)
+        if any(known.rows > SMALL for known in found.values()):
+            for name in names.difference(found, self._recursive):
+                known = self.tables[name].statistics()
+                if known is not None:
+                    found[name] = known
+        return found
 
     def of_rule(self, rule: Rule, error: EvaluationError) -> EvaluationError:
         """The error, with the rule that raised it as its author wrote it."""
@@ -186,7 +202,9 @@ class Task:
             statistics[name] = Guess(store.shapes[name].arity, max(self.compiled.get(name, 0), UNKNOWN))
         use = evolve(self.use, living=True, failing=store.failing)
         sets = self.sets and not is_risky(self.rule, store.failing)
-        return compile_rule(self.rule, self.position, store.shapes, statistics, store.functors, use, sets)
+        return compile_rule(
+            self.rule, self.position, store.shapes, statistics, store.functors, use, sets, store.has_index
+        )
 
     def forget_if_grown(self, sizes: dict[str, int]) -> None:
         """Compile again at the next run, if the sizes that decided the order have changed.

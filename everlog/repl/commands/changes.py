@@ -18,8 +18,8 @@ def watch(session: Session, words: Words) -> None:
     `.watch path`, or only some of its facts: `.watch path(1, x)`.  Other changes are only counted.
     Without an argument, lists what is watched.
     """
+    from everlog.api.facts.rows import Pattern, pattern_of
     from everlog.api.parameters import Given
-    from everlog.api.rows import Pattern, pattern_of
     from everlog.core.program.fact_rows import declared
     from everlog.dsl.query_text import parse_query
     from everlog.repl.commands.parameters import parameters_for

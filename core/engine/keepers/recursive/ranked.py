@@ -317,8 +317,8 @@ class RankedKeeper(Keeper):
             else:
                 step.changes[name] = gone, new
                 unread.append(table)
-        for name, went, came in changes:
-            step.spread(name, went, came)
+        for name, before, after in changes:
+            step.spread(name, before, after)
             self.tables[name].caught_up()
 
     # ── as a whole ───────────────────────────────────────────────────────────────────────────

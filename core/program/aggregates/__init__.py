@@ -1,0 +1,1 @@
+"""Aggregates that decide which rules have a meaning: through recursion, and over orders."""

@@ -1,0 +1,1 @@
+"""Facts from Python and back: rows, dicts, dataclasses and tables."""

@@ -1,0 +1,1 @@
+"""What several commands need: arguments, facts and programs that they load."""

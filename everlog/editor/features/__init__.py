@@ -1,0 +1,1 @@
+"""What an editor shows, one module each."""

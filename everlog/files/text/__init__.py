@@ -1,0 +1,1 @@
+"""Facts as text: tables of lines, JSON, and what they are read through."""

@@ -1,0 +1,1 @@
+"""Facts with types of their own: columns in files, and tables of databases."""

@@ -1,0 +1,1 @@
+"""The service behind HTTP: start, connections, access, streams, files."""

@@ -1,0 +1,1 @@
+"""The jobs of the service, one after another, and the results that they keep."""
