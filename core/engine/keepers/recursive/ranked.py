@@ -37,7 +37,7 @@ from everlog.core.engine.stepping.changes import rows_of_change, size_of_change
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.word_table import WordTable
-from everlog.core.native.words import empty_words
+from everlog.core.native.words import empty_words, new_symbols
 from everlog.core.program import Row, Rule
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.shape import Facts, turned
@@ -370,12 +370,13 @@ class RankedKeeper(Keeper):
         return restore
 
     def _compact(self) -> None:
-        """Copy the rows that are left, without those that went; symbols stay.
+        """Copy the rows that are left, without those that went, and without their symbols.
 
         All stays as it is if that fails.
         """
-        former = self.unit, self.live
+        former, symbols = (self.unit, self.live), self.symbols
         try:
+            self.symbols = new_symbols()
             unit, made = self._new_relations()
             for name, live in self.live.items():
                 if name in self.others:
@@ -384,6 +385,7 @@ class RankedKeeper(Keeper):
                     made[name].restore(*zip(*rows, strict=True))
             self._adopt(unit, made)
         except BaseException:
+            self.symbols = symbols
             self._adopt(*former)
             raise
 
