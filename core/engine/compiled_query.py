@@ -54,6 +54,7 @@ class CompiledQuery:
 
     def __init__(self, engine: Engine, rules: Sequence[Rule]) -> None:
         self._engine, self._rules = engine, [_with_rows(rule) for rule in rules]
+        self._written = list(rules)
         self._distinct = len(rules) < 2 and not any(may_repeat(_showing_parameters(rule)) for rule in rules)
         reads = dict.fromkeys(atom.relation for rule in rules for atom, _ in atoms_of(rule.body))
         self._reads = tuple(name for name in reads if name != PARAMETERS)
@@ -68,6 +69,9 @@ class CompiledQuery:
         Cost: that of the joins, as far as the caller iterates; missing indexes are built once
         lookups have cost as much.
         """
+        demands = self._engine.demands
+        if any(map(demands.is_on_demand, self._reads)):
+            return iter(demands.answers(self._written, parameters))
         store = self._engine.store_for(self._reads)
         tables = {name: store.tables[name] for name in self._reads}
         sizes = {name: table.about() for name, table in tables.items()}

@@ -132,16 +132,16 @@ cdef extern from *:
         "TO_FLOAT", "UNSIGNED_TO_FLOAT", "TRUNCATE", "UNSIGNED_TRUNCATE", "CALL", "COLLECT", "ADD"};
     static const char *const fold_names[] = {
         "COUNTED", "SUM", "MIN", "MAX", "UNSIGNED_MIN", "UNSIGNED_MAX", "FLOAT_MIN", "FLOAT_MAX",
-        "SYMBOL_MIN", "SYMBOL_MAX", "NUMBERS", "UNSIGNED_NUMBERS", "FLOATS"};
-    _Static_assert(sizeof fold_names / sizeof *fold_names == FLOATS + 1, "a name for each kind of aggregate");
+        "SYMBOL_MIN", "SYMBOL_MAX", "NUMBERS", "UNSIGNED_NUMBERS", "FLOATS", "KEPT"};
+    _Static_assert(sizeof fold_names / sizeof *fold_names == KEPT + 1, "a name for each kind of aggregate");
     _Static_assert(sizeof code_names / sizeof *code_names == ADD + 1, "a name for each code");
     """
     uint32_t *op_from(COp *op)
     const char *const code_names[]
     const char *const fold_names[]
-    enum: ADD, FOLD, COLLECT, FLOATS
+    enum: ADD, FOLD, COLLECT, KEPT
 
-_FOLDS = {(<bytes>fold_names[kind]).decode(): kind for kind in range(FLOATS + 1)}
+_FOLDS = {(<bytes>fold_names[kind]).decode(): kind for kind in range(KEPT + 1)}
 CODES = {(<bytes>code_names[code]).decode(): code for code in range(ADD + 1)}
 cdef enum: NUMBER, UNSIGNED, FLOAT, SYMBOL
 cdef int _SEARCHED = 100_000  # rows that are looked at to find a few: less than a millisecond
@@ -716,9 +716,18 @@ cdef class Plan:
         self.c.ops[at].is_unsigned = is_unsigned
 
     cdef int total(self, int at, int64_t *word) except? -1:
-        """The sum or the mean of the values of an aggregate."""
+        """The sum or the mean of the values of an aggregate, or what a function of the user makes of them."""
         cdef CFold *fold = self.c.ops[at].fold
         cdef uint64_t place
+        cdef int64_t kept
+        if fold.kind == KEPT:
+            function, kinds, _ = self.functions[at]
+            found = []
+            for place in range(fold.count):
+                memcpy(&kept, &fold.values[place], 8)
+                found.append(_value(kept, kinds[0], self.symbols))
+            word[0] = _word(function(found), kinds[1], self.symbols)
+            return 1
         result = float_sum([fold.values[place] for place in range(fold.count)])
         word[0] = _word(result / fold.count if self.functions[at] else result, FLOAT, self.symbols)
         return 1
