@@ -42,6 +42,7 @@ from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
 from everlog.core.evaluate.shown_plans import ShownPlan
 from everlog.core.program import Program, Row, Rule, Value, Variable
+from everlog.core.program.containment import answering_rules
 from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import Pause, collector_paused, without_collections
@@ -184,6 +185,7 @@ class Engine:
         self._refused = {name: why for name in program.relations if (why := home[name].refusal(name))}
         self._small = self._begin()
         self._proved: set[tuple[str, bool]] = set()  # relations and whether a fact comes: `_prove_for`
+        self._answering: tuple[Rule, ...] | None = None  # found when somebody queries
         self._watch = JoinWatch(self._network)
         self._base_only = {name for name in program.relations if self.strategy_of(name)[0] == BASE_ONLY}
         self._ways = Ways(self._network, self._base_only)
@@ -200,6 +202,15 @@ class Engine:
     def asked_strategies(self) -> Mapping[str, str]:
         """The strategies that were asked for beside the program."""
         return self._asked
+
+    @property
+    def answering(self) -> tuple[Rule, ...]:
+        """The rules whose relations may be read instead of their bodies."""
+        if self._answering is None:
+            is_on_demand = self.demands.is_on_demand
+            found = answering_rules(self.program)
+            self._answering = tuple(rule for rule in found if not is_on_demand(rule.head.relation))
+        return self._answering
 
     @property
     def in_trial(self) -> bool:

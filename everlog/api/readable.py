@@ -199,6 +199,9 @@ class Readable:
     def explain(self, name: str | None = None) -> str:
         """The strategy and the cost of updates, for all or for one relation or rule.
 
+        For a query, the relations that are read instead of parts of its body, with the mapping that
+        proves that they may be.
+
         >>> from everlog import Database
         >>> db = Database.from_text('''
         ...   .decl r(a:number, b:number)  .decl s(a:number, c:number)  .decl q(a:number)
@@ -213,6 +216,8 @@ class Readable:
           run with     r without its second column
           run with     s without its second column
         """
+        if name is not None and "(" in name:
+            return self._read(lambda: self._queries.explained(name))
         demands, moved = self._engine.demands.asked, self._engine.moved
         return explain_plan(self.program, asked=self._strategies, only=name, moved=moved, demands=demands)
 
