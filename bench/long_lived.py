@@ -6,7 +6,7 @@ an aggregate.  The table has a row for each part of the run: memory of the proce
 the steps; memory and latency are flat if the last row is like those before it.  The state at the
 end is compared with an evaluation from scratch.
 
-    python -P bench/soak.py [--updates 1000000] [--facts 4000] [--parts 10] [--small]
+    python -P bench/long_lived.py [--updates 1000000] [--facts 4000] [--parts 10] [--small]
 """
 
 from __future__ import annotations
