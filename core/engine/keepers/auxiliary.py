@@ -5,7 +5,7 @@ deletes first, and the system returns the changes.  An auxiliary relation become
 first read; if a rule reads it, from the start.
 
 Undo passes the same updates to the system in reverse.  Its answer is then as before; auxiliary
-relations may have several valid states (witnesses, say), and the system may have *strayed* to
+relations may have several valid states, and the system may have *strayed* to
 another one.  The tables keep the earlier state, which is valid as well, and follow the system at
 its next turn.
 """
