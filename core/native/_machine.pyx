@@ -37,6 +37,8 @@ cdef extern from "relation.h" nogil:
     enum: NO_MEMORY, TOO_MANY_ROWS, STOPPED, UNDEFINED, BATCH
     CRelation *relation_new(uint32_t width)
     void relation_free(CRelation *relation)
+    void relation_seal(CRelation *relation)
+    int relation_open(CRelation *relation)
     int relation_add(CRelation *relation, const int64_t *row)
     uint32_t relation_find(const CRelation *relation, const int64_t *row)
     void relation_search(const CRelation *relation, const uint32_t *columns, const CRelation *keys, uint32_t step,
@@ -139,7 +141,7 @@ cdef extern from *:
     uint32_t *op_from(COp *op)
     const char *const code_names[]
     const char *const fold_names[]
-    enum: ADD, FOLD, COLLECT, KEPT
+    enum: FOUND, MISSING, UNKNOWN, ADD, FOLD, COLLECT, KEPT
 
 _FOLDS = {(<bytes>fold_names[kind]).decode(): kind for kind in range(KEPT + 1)}
 CODES = {(<bytes>code_names[code]).decode(): code for code in range(ADD + 1)}
@@ -223,6 +225,7 @@ cdef class Relation:
     cdef readonly tuple kinds
     cdef readonly Symbols symbols
     cdef int *kind
+    cdef bint is_sealed
 
     def __cinit__(self, tuple kinds, Symbols symbols):
         self.kinds, self.symbols = kinds, symbols
@@ -244,8 +247,22 @@ cdef class Relation:
     def size_in_bytes(self):
         return relation_bytes(self.c)
 
+    def seal(self):
+        """Keep the rows alone: no plan reads the relation until it is opened by the next one."""
+        relation_seal(self.c)
+        self.is_sealed = True
+
+    cdef int open(self) except -1:
+        """Let rows be added and found."""
+        if self.is_sealed:
+            if relation_open(self.c) < 0:
+                raise MemoryError
+            self.is_sealed = False
+        return 0
+
     def fill(self, rows):
         """Add rows, tuples of values; NotAWord if one has a value of another type."""
+        self.open()
         cdef int64_t *words = <int64_t *>PyMem_Malloc((self.c.width + 1) * sizeof(int64_t))
         cdef Py_ssize_t column, width = self.c.width
         cdef list some
@@ -283,6 +300,7 @@ cdef class Relation:
         cdef CBatch batch
         if not width or not (data.isascii() or _is_utf8(data)):
             return False
+        self.open()
         batch.count = 0
         batch.rows = <int64_t *>PyMem_Malloc(BATCH * width * sizeof(int64_t))
         if batch.rows == NULL:
@@ -330,6 +348,7 @@ cdef class Relation:
         views = [memoryview(column).cast("B") for column in columns]
         if len(views) != width or not width or len({len(view) for view in views}) != 1:
             raise ValueError("the columns do not fit")
+        self.open()
         rows = len(views[0]) // sizeof(int64_t)
         batch.count = 0
         batch.rows = <int64_t *>PyMem_Malloc(BATCH * width * sizeof(int64_t))
@@ -688,6 +707,8 @@ cdef class Plan:
         cdef COp *op = &self.c.ops[at]
         assert 0 <= at < self.c.count
         self.used.append(relation)
+        if op.code in (FOUND, MISSING, UNKNOWN, ADD):
+            relation.open()
         op.relation, op.version = relation.c, <CVersion>version
         if key:
             for place in range(len(key)):
