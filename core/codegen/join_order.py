@@ -93,7 +93,7 @@ class _Candidate(NamedTuple):
     found: Extension | None  # by a trial
 
     def joins_at_least(self, rows: float) -> _Candidate:
-        """The same where so many rows are left: no row is tried less often than it is left."""
+        """The same candidate if at least `rows` are left: it tries each of them once or more."""
         return self._replace(cost=max(self.cost, self.prefix.cost + self.prefix.rows + rows))
 
 
