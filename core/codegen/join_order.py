@@ -17,6 +17,7 @@ sets are intersected at the bottom (the set variable) or united on the way, cost
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import NamedTuple, TypeAlias
 
@@ -284,7 +285,8 @@ class Ordering:
         atom = self.body[self.first]
         assert isinstance(atom, Atom)
         found = extended(NOTHING, atom, self._known(atom), sampled=True)
-        return None if found is None else self._tested_trial(found.trial, found.left)[0]
+        trial = NOTHING if found is None else self._tested_trial(found.trial, found.left)[0]
+        return trial if found is not None and trial.can_go_on else None
 
     def _tried(self, trial: Trial | None, prefix: _Prefix, position: int) -> Extension | None:
         """One more atom, tried on the rows of a trial; None if that cannot be."""
@@ -293,7 +295,19 @@ class Ordering:
             return None
         if any(v in prefix.sources and v not in trial.columns for v in self.variables[position]):
             return None
-        return extended(trial, literal, self._known(literal))
+        found = extended(trial, literal, self._known(literal))
+        return found if found is None or found.trial.can_go_on else self._unmatched(trial, found, prefix, position)
+
+    def _unmatched(self, trial: Trial, found: Extension, prefix: _Prefix, position: int) -> Extension:
+        """None of a sample has matched: few rows do, each with as many as a frequent value has."""
+        most = math.inf
+        columns = [c for c, argument in self.columns[position] if argument in trial.columns]
+        if len(columns) == 1:
+            known = self._looked_up(position)
+            shares = [*known.frequent(columns[0]).values(), known.rare(columns[0])]
+            most = known.rows * max(shares) / len(trial.rows)
+        tried, matches = (min(rows, most) for rows in self._matches(prefix, position))
+        return evolve(found, tried=tried, matches=matches, left=trial.total * matches)
 
     def _tested_trial(self, trial: Trial, left: float) -> tuple[Trial, float]:
         """A trial, and the rows of its prefix, after the tests that are ready."""

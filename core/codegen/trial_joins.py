@@ -74,7 +74,7 @@ def extended(trial: Trial, atom: Atom, known: Statistics, sampled: bool = False)
     parts = [_part(trial, argument) for argument in atom.args]
     columns = tuple(c for c, part in enumerate(parts) if part is not None)
     keys = _keys(trial, parts)
-    if not columns and not sampled and (not known.complete or len(known.sample) > _BEGIN):
+    if not columns and not (sampled or known.begins or (known.complete and len(known.sample) <= _BEGIN)):
         return None
     wanted = dict.fromkeys(keys)
     partners = known.partners(columns, wanted, max(2, _FOUND // max(len(wanted), 1)))

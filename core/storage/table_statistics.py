@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 
 # For each key that is there: about how many rows have it, and some of them, at most a given number.
 Partners: TypeAlias = dict[Key, tuple[float, list[Row]]]
-Reader: TypeAlias = Callable[[Columns, Collection[Key], int], "Partners | None"]
+# Reads a table for them; None if it is large, unless it is read in any case.
+Reader: TypeAlias = Callable[[Columns, Collection[Key], int, bool], "Partners | None"]
 Lookup: TypeAlias = tuple[Columns, Mapping[Any, Collection[Any]]]  # an index, and the columns of what it gives
 
 SAMPLE = 1000  # rows of a larger table
 WHOLE = 2000  # rows of a table that is read as a whole
 FREQUENT = 24  # values kept for a column
+READ_IN_ANY_CASE = 200_000  # rows that are looked at of a larger table
 READ = 10_000  # rows of a table that is read to find a few: about a millisecond
 PROBES = 250  # values looked up to estimate how many rows match
 MET = 100  # rows that stand for those that a join leaves
@@ -52,6 +54,8 @@ class Statistics:
     >>> round(known.distinct((0,))), round(known.distinct((1,))), known.share(1, 0)
     (4000, 2, 0.5)
     """
+
+    begins = False  # whether a trial of a join may begin with a sample of the rows
 
     __slots__ = (
         "__weakref__",
@@ -122,7 +126,7 @@ class Statistics:
                 for key in keys
                 if (found := index.get(key, ()))
             }
-        return None if self.reader is None else self.reader(columns, keys, most)
+        return None if self.reader is None else self.reader(columns, keys, most, False)
 
     def _partners_in_sample(self, columns: Columns, keys: Collection[Key], most: int) -> Partners:
         by = self._by.get(columns)
@@ -311,6 +315,26 @@ class Selection:
         return rows
 
 
+class Thorough(Statistics):
+    """Statistics for a rule that has done much work already: then looking for rows is worth it.
+
+    Trials of joins (core.codegen.trial_joins) may begin with a sample, and read whole tables.
+    """
+
+    __slots__ = ()
+    begins = True
+
+    @classmethod
+    def of(cls, known: Statistics) -> Thorough:
+        return cls(known.rows, known.sample, known.exact, known.lookups, known.complete, known.reader)
+
+    def partners(self, columns: Columns, keys: Collection[Key], most: int) -> Partners | None:
+        found = super().partners(columns, keys, most)
+        if found is None and self.reader is not None:
+            return self.reader(columns, keys, most, True)
+        return found
+
+
 def key_of(values: Sequence[Value]) -> Key:
     """Some values as a key: one is bare."""
     return values[0] if len(values) == 1 else tuple(values)
@@ -392,13 +416,16 @@ def statistics_of(shape: ShapeOf[F], facts: F, indexes: Mapping[tuple[Columns, C
     rows = shape.size_of(facts)
     sample = shape.sample(facts, SAMPLE if rows > WHOLE else WHOLE)
 
-    def reader(columns: Columns, keys: Collection[Key], most: int) -> Partners | None:
-        if shape.size_of(facts) > READ:
+    def reader(columns: Columns, keys: Collection[Key], most: int, in_any_case: bool) -> Partners | None:
+        size = shape.size_of(facts)
+        if size > READ and not in_any_case:
             return None
         found: dict[Key, list[Row]] = {key: [] for key in keys}
-        for row, key in zip(shape.rows_of(facts), map(itemgetter(*columns), shape.rows_of(facts)), strict=True):
-            if key in found:
-                found[key].append(row)
-        return {key: (len(rows), rows[:: len(rows) // most + 1]) for key, rows in found.items() if rows}
+        step, key_of_row = size // READ_IN_ANY_CASE + 1, itemgetter(*columns)
+        for row in islice(shape.rows_of(facts), 0, None, step):
+            rows = found.get(key_of_row(row))
+            if rows is not None:
+                rows.append(row)
+        return {key: (len(rows) * step, rows[:: len(rows) // most + 1]) for key, rows in found.items() if rows}
 
     return Statistics(rows, sample, exact, lookups, reader=reader)
