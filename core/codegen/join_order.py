@@ -7,8 +7,8 @@ leave a share of the rows.  The cost of an order is the sum of the rows tried.
 Up to `EXHAUSTIVE` atoms, dynamic programming over sets of atoms finds the best order (Selinger
 et al., SIGMOD 1979): of two ways to join the same atoms, the dearer one is dropped.  A larger body
 is ordered greedily, and an atom is looked at again only when one of its variables has been bound,
-so that a body of thousands of atoms does not cost the square of them.  Greedily, too, where tables
-are so small (`FEW`) that a search takes longer than any order.
+so that a body of thousands of atoms does not cost the square of them.  Where tables are so small
+(`FEW`) that a search takes longer than any order, they are joined by size.
 
 The code for a body works on sets.  A variable whose values are never run through, because whole
 sets are intersected at the bottom (the set variable) or united on the way, costs a share of a step.
@@ -43,7 +43,7 @@ from everlog.core.storage.shape import Columns
 from everlog.core.storage.table_statistics import Guess, Selection, Statistics
 
 EXHAUSTIVE = 8  # atoms and ranges of a body, of which all orders are looked at
-FEW = 1000  # combinations of rows: to try them all takes less time than to look at all orders
+FEW = 64  # combinations of rows: to try them all takes less time than to look at all orders
 TINY = 24  # rows: such an atom may be joined before one that shares a variable with the others
 _IN_A_SET = 0.1  # steps for a value that a set operation goes through in C
 _UNION = 0.2
@@ -147,8 +147,11 @@ class Ordering:
         if self.first is not None:
             start = self._next(start, self.first)
             left.remove(self.first)
-        searched = len(left) <= EXHAUSTIVE and not self._is_small(left)
-        self.final = (self._exhaustive if searched else self._greedy)(start, left)
+        if self._is_small(left):
+            search = self._by_size
+        else:
+            search = self._exhaustive if len(left) <= EXHAUSTIVE else self._greedy
+        self.final = search(start, left)
         return self.final.order
 
     def _is_small(self, left: Sequence[int]) -> bool:
@@ -156,7 +159,7 @@ class Ordering:
         combinations = 1.0
         for position in left:
             literal = self.body[position]
-            if not isinstance(literal, Atom):
+            if not isinstance(literal, Atom) or position == self.late:
                 return False
             combinations *= max(self._known(literal).rows, 1.0)
         return combinations <= FEW
@@ -187,7 +190,7 @@ class Ordering:
                 prefix = self._next(prefix, position)
         return prefix
 
-    # ── two ways to search ───────────────────────────────────────────────────────────────────
+    # ── three ways to search ───────────────────────────────────────────────────────────────────
 
     def _exhaustive(self, start: _Prefix, left: list[int]) -> _Prefix:
         layer, trials = {0: start}, {0: self._first_trial(start)}
@@ -229,6 +232,28 @@ class Ordering:
     def _chosen(self, candidates: Sequence[_Candidate]) -> _Prefix:
         best = min(candidates, key=_cost)
         return self._joined(best.cost, best.rows, best.tried, best.prefix, best.position)
+
+    def _by_size(self, start: _Prefix, left: list[int]) -> _Prefix:
+        """The smallest tables first, each after one that it shares a variable with."""
+        sizes = {position: self._known(self._atom(position)).rows for position in left}
+        order, rows, cost = list(start.order), start.rows, start.cost
+        sources = dict(start.sources)
+        waiting = sorted(left, key=sizes.__getitem__)
+        while waiting:
+            place = next(
+                (i for i in waiting if not sources or not self.variables[i].isdisjoint(sources)), waiting[0]
+            )
+            waiting.remove(place)
+            bound = self.variables[place].intersection(sources)
+            tried = sizes[place]
+            for column, argument in self.columns[place]:
+                if argument in bound:
+                    tried /= self._known(self._atom(place)).distinct((column,))
+            cost += rows * (1.0 + tried)
+            rows *= tried
+            order.append(Estimate(place, tried, rows, rows, bound))
+            sources.update(dict.fromkeys(self.variables[place]))
+        return self._tested(_Prefix(cost, rows, sources, tuple(order), start.tested))
 
     def _greedy(self, start: _Prefix, left: list[int]) -> _Prefix:
         """The next atom is the one that leaves the fewest rows, looked up in a heap."""
@@ -282,8 +307,7 @@ class Ordering:
     def _first_trial(self, start: _Prefix) -> Trial | None:
         if self.first is None:
             return self._tested_trial(NOTHING, 1.0)[0]
-        atom = self.body[self.first]
-        assert isinstance(atom, Atom)
+        atom = self._atom(self.first)
         found = extended(NOTHING, atom, self._known(atom), sampled=True)
         trial = NOTHING if found is None else self._tested_trial(found.trial, found.left)[0]
         return trial if found is not None and trial.can_go_on else None
@@ -306,8 +330,8 @@ class Ordering:
             known = self._looked_up(position)
             shares = [*known.frequent(columns[0]).values(), known.rare(columns[0])]
             most = known.rows * max(shares) / len(trial.rows)
-        tried, matches = (min(rows, most) for rows in self._matches(prefix, position))
-        return evolve(found, tried=tried, matches=matches, left=trial.total * matches)
+        matches = min(self._matches(prefix, position)[1], most)
+        return evolve(found, tried=max(found.tried, matches), matches=matches, left=trial.total * matches)
 
     def _tested_trial(self, trial: Trial, left: float) -> tuple[Trial, float]:
         """A trial, and the rows of its prefix, after the tests that are ready."""
@@ -387,6 +411,11 @@ class Ordering:
                 found[source[2]] = source[0], (*mine, column), (*theirs, source[1])
         return found
 
+    def _atom(self, position: int) -> Atom:
+        literal = self.body[position]
+        assert isinstance(literal, Atom)
+        return literal
+
     def _known(self, atom: Atom) -> Statistics:
         found = self.statistics.get(atom.relation)
         return Guess(len(atom.args)) if found is None else found
@@ -394,16 +423,14 @@ class Ordering:
     def _looked_up(self, position: int) -> Statistics:
         """The rows of an atom that have its constants: an index gives them."""
         if position not in self._looked:
-            atom = self.body[position]
-            assert isinstance(atom, Atom)
+            atom = self._atom(position)
             self._looked[position] = self._known(atom).selected(Selection(_constants(atom)))
         return self._looked[position]
 
     def _left(self, position: int) -> Statistics:
         """The rows of an atom that pass all tests that need nothing else."""
         if position not in self._passed:
-            atom = self.body[position]
-            assert isinstance(atom, Atom)
+            atom = self._atom(position)
             self._passed[position] = self._known(atom).selected(self._selection(atom))
         return self._passed[position]
 
@@ -443,8 +470,7 @@ class Ordering:
 
     def _matched(self, prefix: _Prefix, position: int, known: Statistics) -> float:
         """The rows among those known that match one row of the prefix."""
-        atom = self.body[position]
-        assert isinstance(atom, Atom)
+        atom = self._atom(position)
         columns: list[int] = []
         shares: list[float] = []
         for column, argument in self.columns[position]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
-from itertools import islice
+from itertools import islice, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -34,13 +34,13 @@ Partners: TypeAlias = dict[Key, tuple[float, list[Row]]]
 Reader: TypeAlias = Callable[[Columns, Collection[Key], int, bool], "Partners | None"]
 Lookup: TypeAlias = tuple[Columns, Mapping[Any, Collection[Any]]]  # an index, and the columns of what it gives
 
-SAMPLE = 1000  # rows of a larger table
+SAMPLE = 256  # rows of a larger table
 WHOLE = 2000  # rows of a table that is read as a whole
 FREQUENT = 24  # values kept for a column
 READ_IN_ANY_CASE = 200_000  # rows that are looked at of a larger table
 READ = 10_000  # rows of a table that is read to find a few: about a millisecond
-PROBES = 250  # values looked up to estimate how many rows match
-MET = 100  # rows that stand for those that a join leaves
+PROBES = 128  # values looked up to estimate how many rows match
+MET = 64  # rows that stand for those that a join leaves
 SELECTIONS = 64  # remembered for a table
 _OFTEN = 5  # a value is frequent if the sample has it this often
 _SHARE_OF_A_TEST = 1 / 3  # of rows that nothing is known of
@@ -104,12 +104,15 @@ class Statistics:
             found = self._counts[columns] = Counter(map(itemgetter(*columns), self.sample))
         return found
 
-    def rows_with(self, columns: Columns) -> Callable[[Key], float] | None:
-        """The exact number of rows for each value of some columns; None if that is unknown."""
+    def rows_with(self, columns: Columns, values: Iterable[Key]) -> list[int] | None:
+        """The exact number of rows for each of these values; None if that is unknown."""
         if columns in self.lookups:
-            get = self.lookups[columns][1].get
-            return lambda value: len(get(value, ()))
-        return self.counts(columns).__getitem__ if self.complete else None
+            return list(map(len, map(self.lookups[columns][1].get, values, repeat(()))))
+        return self.sampled_with(columns, values) if self.complete else None
+
+    def sampled_with(self, columns: Columns, values: Iterable[Key]) -> list[int]:
+        """The number of rows of the sample for each of these values."""
+        return list(map(self.counts(columns).get, values, repeat(0)))
 
     def partners(self, columns: Columns, keys: Collection[Key], most: int) -> Partners | None:
         """Rows with values in some columns, at most so many of each; None if that is much work."""
@@ -175,9 +178,9 @@ class Statistics:
 
     def share(self, column: int, value: Value) -> float:
         """The share of all rows that have a value in a column."""
-        known = self.rows_with((column,))
+        known = self.rows_with((column,), (value,))
         if known is not None:
-            return known(value) / max(self.rows, 1.0)
+            return known[0] / max(self.rows, 1.0)
         found = self.frequent(column).get(value)
         if found is not None:
             return found
@@ -194,12 +197,12 @@ class Statistics:
         return known[key]
 
     def _matched(self, columns: Columns, other: Statistics, columns_of_other: Columns) -> float:
-        known = self.rows_with(columns)
-        if known is None or not other.sample:
+        values = list(map(itemgetter(*columns_of_other), other.sample[:: len(other.sample) // PROBES + 1]))
+        known = self.rows_with(columns, values)
+        if known is None or not values:
             shares = [self._expected(c, other, d) for c, d in zip(columns, columns_of_other, strict=True)]
             return self.together(shares, columns)
-        values = list(map(itemgetter(*columns_of_other), other.sample[:: len(other.sample) // PROBES + 1]))
-        matched = sum(map(known, values)) / len(values)
+        matched = sum(known) / len(values)
         if not other.complete or len(values) < len(other.sample):
             matched = max(matched, 0.5 / len(values))  # none matched, but an unsampled one may
         return matched / max(self.rows, 1.0)
@@ -215,9 +218,11 @@ class Statistics:
         return known[key]
 
     def _met(self, columns: Columns, other: Statistics, columns_of_other: Columns) -> Statistics:
-        rows_with = other.rows_with(columns_of_other) or other.counts(columns_of_other).__getitem__
         rows = self.sample[:: len(self.sample) // MET + 1]
-        matches = list(map(rows_with, map(itemgetter(*columns), rows)))
+        values = list(map(itemgetter(*columns), rows))
+        matches = other.rows_with(columns_of_other, values)
+        if matches is None:
+            matches = other.sampled_with(columns_of_other, values)
         total = sum(matches)
         if total < _OFTEN:  # too few to tell
             return self
