@@ -24,7 +24,7 @@ from typing import NamedTuple, TypeAlias
 from attrs import evolve, frozen
 
 from everlog.core import program as p
-from everlog.core.codegen.trial_joins import NOTHING, Extension, Trial, extended, given, tested, weighed
+from everlog.core.codegen.trial_joins import NOTHING, Extension, Trial, extended, given, sampled, tested, weighed
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -102,8 +102,9 @@ class Ordering:
 
     `bound` are the variables that have values before the body begins; `first` is the place of an
     atom that comes first, `late` of one that waits for one of its variables.  `fixed` has the
-    places of all atoms, if their order is not to be chosen.  The statistics of relations are looked
-    up by name.
+    places of all atoms, if their order is not to be chosen.  With `shown`, a loop ends at its first
+    row when all of these variables have values.  `begin` has values of the bound variables.  The
+    statistics of relations are looked up by name.
     """
 
     def __init__(
@@ -117,7 +118,10 @@ class Ordering:
         late: int | None = None,
         observed: Observed | None = None,
         fixed: Sequence[int] = (),
+        shown: Set[Variable] | None = None,
+        begin: Trial | None = None,
     ) -> None:
+        self.shown, self.begin = shown, begin
         self.observed, self.fixed = observed or {}, fixed
         self.body, self.statistics, self.first, self.late = body, statistics, first, late
         self.set_variable = set_variable
@@ -174,6 +178,14 @@ class Ordering:
         """The estimated matches of the whole body."""
         return self.final.rows
 
+    def trial_of(self, variables: Sequence[Variable]) -> Trial | None:
+        """Values of some variables, as a mean row of the body has them; None if that is unknown."""
+        sources = [source for v in variables if (source := self.final.sources.get(v)) is not None]
+        if len(sources) < len(variables) or len({place for _, _, place in sources}) != 1:
+            return None
+        known = sources[0][0]
+        return sampled({v: column for v, (_, column, _) in zip(variables, sources, strict=True)}, known)
+
     def values_of(self, variable: Variable) -> float:
         """About how many different values a variable has in the chosen order."""
         source = self.final.sources.get(variable)
@@ -221,13 +233,18 @@ class Ordering:
         if not tried:
             return self._chosen(candidates), None
         known = next((one for one in tried if one.trial.exact), tried[0])
-        if self.set_variable is None:
+        are_all = self.set_variable is None and not any(self._ends(one.prefix) for one in candidates)
+        if are_all:
             candidates = [one.joins_at_least(known.left) for one in candidates]
         best = self._chosen(candidates)
         trial, left = self._tested_trial(known.trial, known.left)
-        if self.set_variable is None:
+        if are_all:
             best = evolve(best, rows=left)
         return best, trial if trial.can_go_on else None
+
+    def _ends(self, prefix: _Prefix) -> bool:
+        """Whether one row of each further atom is enough."""
+        return self.shown is not None and self.shown <= prefix.sources.keys()
 
     def _chosen(self, candidates: Sequence[_Candidate]) -> _Prefix:
         best = min(candidates, key=_cost)
@@ -235,7 +252,7 @@ class Ordering:
 
     def _by_size(self, start: _Prefix, left: list[int]) -> _Prefix:
         """The smallest tables first, each after one that it shares a variable with."""
-        sizes = {position: self._known(self._atom(position)).rows for position in left}
+        sizes = {position: self._looked_up(position).rows for position in left}
         order, rows, cost = list(start.order), start.rows, start.cost
         sources = dict(start.sources)
         waiting = sorted(left, key=sizes.__getitem__)
@@ -252,7 +269,9 @@ class Ordering:
             cost += rows * (1.0 + tried)
             rows *= tried
             order.append(Estimate(place, tried, rows, rows, bound))
-            sources.update(dict.fromkeys(self.variables[place]))
+            known = self._looked_up(place)
+            for column, argument in self.columns[place]:
+                sources.setdefault(argument, (known, column, place))
         return self._tested(_Prefix(cost, rows, sources, tuple(order), start.tested))
 
     def _greedy(self, start: _Prefix, left: list[int]) -> _Prefix:
@@ -306,7 +325,7 @@ class Ordering:
 
     def _first_trial(self, start: _Prefix) -> Trial | None:
         if self.first is None:
-            return self._tested_trial(NOTHING, 1.0)[0]
+            return self._tested_trial(self.begin or NOTHING, 1.0)[0]
         atom = self._atom(self.first)
         found = extended(NOTHING, atom, self._known(atom), sampled=True)
         trial = NOTHING if found is None else self._tested_trial(found.trial, found.left)[0]
@@ -368,6 +387,8 @@ class Ordering:
         literal = self.body[position]
         new = self.variables[position].difference(prefix.sources)
         tried, matches = self._matches(prefix, position) if found is None else (found.tried, found.matches)
+        if self._ends(prefix):
+            tried, matches = min(tried, max(tried / max(matches, _FEW), 1.0)), min(matches, 1.0)
         rows, weight = prefix.rows * max(matches, _FEW), 1.0
         if self.set_variable in new:
             if len(new) == 1 and prefix.sources:  # sets are intersected: their values are not run through

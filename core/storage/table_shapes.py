@@ -291,7 +291,8 @@ class PairShape(ShapeOf[PairFacts]):
         if self.size_of(facts) <= size:
             return list(self.rows_of(facts))
         ends = list(accumulate(map(len, facts.values())))
-        pairs, total, found = list(facts.items()), ends[-1], []
+        pairs, total = list(facts.items()), ends[-1]
+        found: list[tuple[Value, Value]] = []
         for number in range(size):  # evenly spread over all pairs
             place = number * total // size
             at = bisect(ends, place)
@@ -299,7 +300,7 @@ class PairShape(ShapeOf[PairFacts]):
             for value in islice(values, (place - ends[at] + len(values)) % _FIRST_VALUES, None):
                 found.append((key, value))
                 break
-        return found if self.key < self.value else [(value, key) for key, value in found]
+        return [self.row(key, value) for key, value in found]
 
     def lookups(self, facts: PairFacts) -> Mapping[Columns, Mapping[Value, Collection[Value]]]:
         return {(self.key,): facts}
