@@ -324,12 +324,15 @@ class Ordering:
     # ── trials ───────────────────────────────────────────────────────────────────────────────
 
     def _first_trial(self, start: _Prefix) -> Trial | None:
-        if self.first is None:
-            return self._tested_trial(self.begin or NOTHING, 1.0)[0]
-        atom = self._atom(self.first)
-        found = extended(NOTHING, atom, self._known(atom), sampled=True)
-        trial = NOTHING if found is None else self._tested_trial(found.trial, found.left)[0]
-        return trial if found is not None and trial.can_go_on else None
+        trial, left = self.begin or NOTHING, 1.0
+        if self.first is not None:
+            atom = self._atom(self.first)
+            found = extended(NOTHING, atom, self._known(atom), sampled=True)
+            if found is None:
+                return None
+            trial, left = found.trial, found.left
+        trial, _ = self._tested_trial(trial, left)
+        return trial if trial.can_go_on else None
 
     def _tried(self, trial: Trial | None, prefix: _Prefix, position: int) -> Extension | None:
         """One more atom, tried on the rows of a trial; None if that cannot be."""
