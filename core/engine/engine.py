@@ -19,12 +19,14 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from attrs import frozen
 
+from everlog.core.engine.demands import Demands
 from everlog.core.engine.fused import Fused, MetFailure
 from everlog.core.engine.keepers.base import BaseKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.network import Network
+from everlog.core.engine.planning.demand_parts import DEMAND
 from everlog.core.engine.planning.plan import GIVEN as BASE_ONLY
-from everlog.core.engine.planning.plan import make_plan
+from everlog.core.engine.planning.plan import Plan, make_plan
 from everlog.core.engine.planning.systems import Refused, with_auxiliaries
 from everlog.core.engine.shown_joins import join_plans
 from everlog.core.engine.statistics import Statistics, statistics_of
@@ -36,10 +38,12 @@ from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.engine.stepping.work import Enough
 from everlog.core.engine.told_statistics import told
+from everlog.core.engine.usage import Usage
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
 from everlog.core.evaluate.shown_plans import ShownPlan
 from everlog.core.program import Program, Row, Rule, Value, Variable
+from everlog.core.program.containment import answering_rules
 from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import Pause, collector_paused, without_collections
@@ -61,7 +65,7 @@ Seal: TypeAlias = Callable[[Net], None]
 
 
 @frozen
-class Witness:
+class LastStep:
     """A derivation of a fact: a rule of the program, and values of its variables."""
 
     rule: Rule
@@ -94,6 +98,23 @@ def _whole(method: _Step) -> _Step:
             raise
 
     return step  # type: ignore[return-value]  # of the same signature
+
+
+def reported_by(plan: Plan, program: Program) -> frozenset[str]:
+    """The relations whose changes a step reports: those declared, and parts of those on demand."""
+    if plan.demand is None:
+        return frozenset(program.relations)
+    return frozenset(program.relations.keys() - plan.demand.parts.keys()) | plan.demand.made
+
+
+def _difference(before: Mapping[str, set[Row]], after: Mapping[str, set[Row]]) -> dict[str, dict[Row, int]]:
+    """Facts that went and came, for relations that have any."""
+    found: dict[str, dict[Row, int]] = {}
+    for name in dict.fromkeys([*before, *after]):
+        old, new = before.get(name, set()), after.get(name, set())
+        if old != new:
+            found[name] = dict.fromkeys(old - new, -1) | dict.fromkeys(new - old, 1)
+    return found
 
 
 @without_collections
@@ -145,23 +166,28 @@ class Engine:
         self.measured = MEASURED  # 1: no update is fused, for a profile
         self.moved: dict[str, Move] = {}  # rules that moved, with their last move
         self.anew: dict[str, tuple[int, int]] = {}  # unit → steps in which it gave up following, the last one
-        self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its witnesses, seconds
-        self._network = Network(make_plan(program, self._asked), program.relations)
+        self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its ranks, seconds
+        self.demands = Demands(self)
+        self.usage = Usage()
+        plan = make_plan(program, self._asked)
+        self._network = Network(plan, reported_by(plan, program))
         self._base_facts = 0
         self._know(program)
         start = program.facts if given is None else given
-        rows_of_start = {name: list(dict.fromkeys(rows)) for name, rows in start.items()}
+        rows_of_start = {name: list(dict.fromkeys(rows)) for name, rows in (*start.items(), *plan.given.items())}
         self.computed: dict[str, tuple[float, int]] = {}  # unit → seconds and facts when last computed
         net: Net = {name: ([], rows) for name, rows in rows_of_start.items() if rows}
         self._compute(net, everything=True, kept=kept)
 
     def _know(self, program: Program) -> None:
         self._arities = {name: relation.arity for name, relation in program.relations.items()}
+        self._told = frozenset(name for name in program.relations if not self.demands.is_on_demand(name))
         self._insert_only = frozenset(name for name, r in program.relations.items() if r.insert_only)
         home = self._network.home
         self._refused = {name: why for name in program.relations if (why := home[name].refusal(name))}
         self._small = self._begin()
         self._proved: set[tuple[str, bool]] = set()  # relations and whether a fact comes: `_prove_for`
+        self._answering: tuple[Rule, ...] | None = None  # found when somebody queries
         self._watch = JoinWatch(self._network)
         self._base_only = {name for name in program.relations if self.strategy_of(name)[0] == BASE_ONLY}
         self._ways = Ways(self._network, self._base_only)
@@ -169,6 +195,29 @@ class Engine:
     @property
     def tables(self) -> dict[str, Table]:
         return self._network.store.tables
+
+    @property
+    def plan(self) -> Plan:
+        return self._network.plan
+
+    @property
+    def asked_strategies(self) -> Mapping[str, str]:
+        """The strategies that were asked for beside the program."""
+        return self._asked
+
+    @property
+    def answering(self) -> tuple[Rule, ...]:
+        """The rules whose relations may be read instead of their bodies."""
+        if self._answering is None:
+            is_on_demand = self.demands.is_on_demand
+            found = answering_rules(self.program)
+            self._answering = tuple(rule for rule in found if not is_on_demand(rule.head.relation))
+        return self._answering
+
+    @property
+    def in_trial(self) -> bool:
+        """Whether a step is being tried: until it is undone, no other can be made."""
+        return self._trial is not None
 
     @property
     def limits(self) -> Limits:
@@ -261,8 +310,10 @@ class Engine:
         Cost: that of the step, of `ask`, and of undoing the step.
         """
         net = self._net(updates)
-        if not net:
-            return ask(NOTHING)
+        return self.trial(net, ask) if net else ask(NOTHING)
+
+    def trial(self, net: Net, ask: Callable[[Changes], _T]) -> _T:
+        """As `what_if`, for a change of base facts."""
         self._trial = ask
         try:
             self._try(net)
@@ -277,8 +328,17 @@ class Engine:
     def _try(self, net: Net) -> Changes:
         return self._apply(net)
 
+    @_whole
+    def ask_for(self, net: Net) -> Changes:
+        """Change what is asked for of relations on demand: a step that is not sealed."""
+        seal, self.seal = self.seal, None
+        try:
+            return self._apply(net)
+        finally:
+            self.seal = seal
+
     def prove_all(self) -> None:
-        """Make the witnesses of all facts, which proofs in a trial need."""
+        """Make the ranks of all facts, which proofs in a trial need."""
         self._prove(self._network.keepers)
 
     def _apply(self, net: Net) -> Changes:
@@ -363,8 +423,9 @@ class Engine:
 
     def _changes(self, step: Step) -> Changes:
         """The changes of a step in declared relations."""
-        declared = {name: change for name, change in step.changes.items() if name in self._arities}
-        return ToldChanges(self._network.store.shapes, declared)
+        declared = {name: change for name, change in step.changes.items() if name in self._told}
+        told = ToldChanges(self._network.store.shapes, declared)
+        return told.with_rows(self.demands.told(step.changes)) if self.demands.watched else told
 
     def _single(self, name: str, row: Row, insert: bool, fused: Fused | None) -> Changes:
         """Apply one update of a base relation, by its compiled function if there is one."""
@@ -387,6 +448,8 @@ class Engine:
                 if fused is not None:
                     fused(step, row, rows)
                     changes: Changes = ToldChanges.of_rows(rows)
+                    if self._network.plan.demand is not None:
+                        changes = self.demands.of_rows(rows, self._told)
                 else:
                     facts, nothing = shape.facts_of([row]), shape.empty()
                     _followed(step, name, *((nothing, facts) if insert else (facts, nothing)))
@@ -474,7 +537,7 @@ class Engine:
         return self.anew | {name: (self.anew.get(name, (0, 0))[0] + 1, self._steps) for name in names}
 
     def _prove_for(self, relation: str, insert: bool) -> None:
-        """Make the witnesses that a change of a relation needs, once."""
+        """Make the ranks that a change of a relation needs, once."""
         self._prove(self._network.may_lose(relation, insert))
         self._proved.add((relation, insert))
 
@@ -531,7 +594,7 @@ class Engine:
         """Recompute a unit, and record what changed if that is reported."""
         store = self._network.store
         before: dict[str, Facts] = {}
-        reported = [name for name in keeper.relations if name in self.program.relations]
+        reported = [name for name in keeper.relations if name in self._network.reported]
         if isinstance(keeper, BaseKeeper) or not report:
             reported = []  # the change of base facts is known: see `_compute`
         told = bool(reported) and isinstance(store.tables[reported[0]], WordTable)
@@ -583,18 +646,35 @@ class Engine:
 
     def stream(self, relation: str) -> Iterator[Row]:
         """The facts of a relation in no order, to be read before the next step."""
+        self.usage.read(relation, ())
+        if self.demands.is_on_demand(relation):
+            return iter(self.demands.lookup(relation, {}))
         return self._table(relation).rows()
 
     def view(self, relation: str) -> frozenset[Row]:
-        return frozenset(self._table(relation).rows())
+        return frozenset(self.stream(relation))
 
     def rows(self, relation: str) -> Iterable[Row]:
         """The facts of a relation in sorted order."""
+        self.usage.read(relation, ())
+        if self.demands.is_on_demand(relation):
+            return sorted(self.demands.lookup(relation, {}))
         table = self._table(relation)
         return table.sorted_rows()
 
     def size(self, relation: str) -> int:
+        if self.demands.is_on_demand(relation):
+            return len(self.demands.lookup(relation, {}))
         return len(self._table(relation))
+
+    def kept(self, relation: str) -> int:
+        """The number of facts that are there: of a relation on demand, those asked for."""
+        live = self._network.plan.demand
+        parts = () if live is None else live.parts.get(relation, ())
+        rows = {row for part in parts for row in self.tables[part.name].rows()} if len(parts) > 1 else ()
+        if rows:
+            return len(rows)
+        return len(self.tables[parts[0].name]) if parts else len(self._table(relation))
 
     def given(self, relation: str) -> Collection[Row]:
         """The base facts of a relation."""
@@ -605,6 +685,10 @@ class Engine:
 
         Cost: that of the facts found, once there is an index.
         """
+        self.usage.lookup(relation, bound)
+        if self.demands.is_on_demand(relation):
+            yield from self.demands.lookup(relation, bound)
+            return
         table = self._table(relation)
         key = tuple(sorted(bound))
         rest = tuple(c for c in range(table.shape.arity) if c not in bound)
@@ -624,8 +708,8 @@ class Engine:
 
     # ── proofs and plans ─────────────────────────────────────────────────────────────────────
 
-    def witness(self, relation: str, row: Row) -> Witness | None:
-        """The derivation that is kept for a fact; None if none is kept."""
+    def last_step(self, relation: str, row: Row) -> LastStep | None:
+        """A derivation of a fact from earlier ones; None if none is known."""
         network = self._network
         keeper = network.home[relation]
         self._prove([keeper])
@@ -635,10 +719,13 @@ class Engine:
         name, binding = known
         written = network.store.plan.written[name]
         head = {a.name: value for a, value in zip(written.head.args, row, strict=True) if isinstance(a, Variable)}
-        return Witness(written, {**binding, **head})
+        return LastStep(written, {**binding, **head})
 
     def strategy_of(self, relation: str) -> tuple[str, str]:
         """The strategy that maintains a relation, and why."""
+        live = self._network.plan.demand
+        if live is not None and relation in live.parts:
+            return DEMAND, ", ".join(part.adornment for part in live.parts[relation]) or "nobody asks for it"
         planned = self._network.home[relation].planned
         return planned.strategy, planned.why
 
@@ -662,26 +749,40 @@ class Engine:
         }
 
     def state(self) -> Iterator[tuple[str, int, Columns]]:
-        """The saved state of units with rules: name, number of facts, columns."""
+        """The saved state of units with rules: name, number of facts, columns.
+
+        What somebody asks for is not saved: whoever opens the file asks again.
+        """
+        asked = self._network.reached(self._network.plan.given)
         for keeper in self._network.keepers:
-            columns = keeper.state() if keeper.planned.unit.rules else None
+            lasting = keeper not in asked or not self.program.relations.keys().isdisjoint(keeper.relations)
+            columns = keeper.state() if keeper.planned.unit.rules and lasting else None
             if columns is not None:
                 yield keeper.planned.name, sum(len(self.tables[name]) for name in keeper.relations), columns
 
     # ── other rules ──────────────────────────────────────────────────────────────────────────
 
-    @_whole
     def change_program(self, program: Program) -> Changes:
         """Change rules and declarations, all or none; compute only what depends on them."""
-        program = with_auxiliaries(program, self._asked)
+        return self._switch(with_auxiliaries(program, self._asked))
+
+    def plan_again(self) -> None:
+        """Plan the same program again: other parts of relations on demand are asked for."""
+        seal, self.seal = self.seal, None
+        try:
+            self._switch(self.program)
+        finally:
+            self.seal = seal
+
+    @_whole
+    def _switch(self, program: Program) -> Changes:
         old, old_program = self._network, self.program
-        plan = make_plan(program, self._asked)
-        before: dict[str, Table] = {
-            name: table for name, table in old.store.tables.items() if name in old_program.relations
-        }
+        plan = make_plan(program, self._asked, self.demands.asked)
+        before: dict[str, Table] = {name: table for name, table in old.store.tables.items() if name in self._told}
+        watched = self.demands.watched_rows()
         with collector_paused(), self.guard:
             try:
-                network, fresh = old.changed(plan, old_program, program)
+                network, fresh = old.changed(plan, old_program, program, reported_by(plan, program))
                 self._network, self.program = network, program
                 step = self._begin()
                 for keeper in fresh:
@@ -689,15 +790,18 @@ class Engine:
                 with self.guard.shield:
                     step.all_awake()
                     self._know(program)
-                number = sum(len(self.given(name)) for name in program.relations)
-                now = {rule.name: network.strategy_now(rule) for rule in program.rules}
+                number = sum(len(self.given(name)) for name in (*program.relations, *plan.given))
+                now = {rule.name: network.strategy_now(rule) for rule in plan.written.values()}
                 moved = {name: to for name, to in self.moved.items() if now.get(name) == to.strategy}
                 changes = {}
                 for name in dict.fromkeys([*old_program.relations, *program.relations]):
+                    if self.demands.is_on_demand(name) or (name in old_program.relations and name not in before):
+                        continue
                     change = network.difference(name, before.get(name), old)
                     if change is not None:
                         changes[name] = change
                 reported = ToldChanges({**old.store.shapes, **network.store.shapes}, changes)
+                reported = reported.with_rows(_difference(watched, self.demands.watched_rows()))
                 self._have_sealed(network.base_change(old, old_program, program))
                 self._base_facts, self.moved, self.guard.committed = number, moved, True
             except BaseException as error:

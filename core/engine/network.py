@@ -13,7 +13,16 @@ from everlog.core import program as p
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper, chain_counters
 from everlog.core.engine.keepers.unit_strategies import keeper_of
-from everlog.core.engine.planning.plan import CLASSES, COUNTS, FLOW, GIVEN, RANKED, WITNESS, Plan, PlannedUnit
+from everlog.core.engine.planning.plan import (
+    CLASSES,
+    COUNTS,
+    FLOW,
+    GIVEN,
+    RANKED,
+    RANKED_PYTHON,
+    Plan,
+    PlannedUnit,
+)
 from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Program, Row, Rule
@@ -102,7 +111,7 @@ class Network:
         for keeper in self.reached([relation]):
             changing.update(keeper.relations)
             reads = [use for rule in keeper.planned.unit.rules for use in p.atoms_of(rule.body)]
-            loses = keeper.planned.strategy not in (GIVEN, COUNTS, FLOW, CLASSES, WITNESS, RANKED)
+            loses = keeper.planned.strategy not in (GIVEN, COUNTS, FLOW, CLASSES, RANKED, RANKED_PYTHON)
             loses = loses or not losing.isdisjoint([*keeper.relations, *(atom.relation for atom, _ in reads)])
             if loses or any(use != "positive" and atom.relation in changing for atom, use in reads):
                 losing.update(keeper.relations)
@@ -122,9 +131,11 @@ class Network:
 
     # ── another program ──────────────────────────────────────────────────────────────────────
 
-    def changed(self, plan: Plan, old: Program, new: Program) -> tuple[Network, list[Keeper]]:
+    def changed(
+        self, plan: Plan, old: Program, new: Program, reported: Iterable[str]
+    ) -> tuple[Network, list[Keeper]]:
         """The network of another plan, and those of its keepers that must be computed."""
-        network = Network(plan, new.relations, self.store.beside())
+        network = Network(plan, reported, self.store.beside())
         store = network.store
         known = {keeper.planned.unit.relations: keeper for keeper in self.keepers}
         store.adopt(plan)
@@ -140,7 +151,7 @@ class Network:
             store.begin(planned.unit.relations)
             keeper = keeper_of(store, planned, number)
             for name in planned.unit.relations:
-                rows = self._base_rows(name, old, new)
+                rows = list(plan.given[name]) if name in plan.given else self._base_rows(name, old, new)
                 keeper.change_given(name, [], rows)
                 if not planned.unit.rules:
                     keeper.give(_NoStep(), name, [], rows)  # type: ignore[arg-type]
@@ -163,6 +174,11 @@ class Network:
             and before.group == planned.group
             and before.joins == planned.joins
             and dirty.isdisjoint(planned.unit.reads)
+            and all(
+                set(former.given_rows(name)) == set(plan.given[name])
+                for name in planned.unit.relations
+                if name in plan.given
+            )
             and all(
                 self.plan.program.relations[name] == plan.program.relations[name]
                 and self.plan.shapes[name] == plan.shapes[name]

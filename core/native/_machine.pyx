@@ -37,6 +37,8 @@ cdef extern from "relation.h" nogil:
     enum: NO_MEMORY, TOO_MANY_ROWS, STOPPED, UNDEFINED, BATCH
     CRelation *relation_new(uint32_t width)
     void relation_free(CRelation *relation)
+    void relation_seal(CRelation *relation)
+    int relation_open(CRelation *relation)
     int relation_add(CRelation *relation, const int64_t *row)
     uint32_t relation_find(const CRelation *relation, const int64_t *row)
     void relation_search(const CRelation *relation, const uint32_t *columns, const CRelation *keys, uint32_t step,
@@ -132,16 +134,16 @@ cdef extern from *:
         "TO_FLOAT", "UNSIGNED_TO_FLOAT", "TRUNCATE", "UNSIGNED_TRUNCATE", "CALL", "COLLECT", "ADD"};
     static const char *const fold_names[] = {
         "COUNTED", "SUM", "MIN", "MAX", "UNSIGNED_MIN", "UNSIGNED_MAX", "FLOAT_MIN", "FLOAT_MAX",
-        "SYMBOL_MIN", "SYMBOL_MAX", "NUMBERS", "UNSIGNED_NUMBERS", "FLOATS"};
-    _Static_assert(sizeof fold_names / sizeof *fold_names == FLOATS + 1, "a name for each kind of aggregate");
+        "SYMBOL_MIN", "SYMBOL_MAX", "NUMBERS", "UNSIGNED_NUMBERS", "FLOATS", "KEPT"};
+    _Static_assert(sizeof fold_names / sizeof *fold_names == KEPT + 1, "a name for each kind of aggregate");
     _Static_assert(sizeof code_names / sizeof *code_names == ADD + 1, "a name for each code");
     """
     uint32_t *op_from(COp *op)
     const char *const code_names[]
     const char *const fold_names[]
-    enum: ADD, FOLD, COLLECT, FLOATS
+    enum: FOUND, MISSING, UNKNOWN, ADD, FOLD, COLLECT, KEPT
 
-_FOLDS = {(<bytes>fold_names[kind]).decode(): kind for kind in range(FLOATS + 1)}
+_FOLDS = {(<bytes>fold_names[kind]).decode(): kind for kind in range(KEPT + 1)}
 CODES = {(<bytes>code_names[code]).decode(): code for code in range(ADD + 1)}
 cdef enum: NUMBER, UNSIGNED, FLOAT, SYMBOL
 cdef int _SEARCHED = 100_000  # rows that are looked at to find a few: less than a millisecond
@@ -223,6 +225,7 @@ cdef class Relation:
     cdef readonly tuple kinds
     cdef readonly Symbols symbols
     cdef int *kind
+    cdef bint is_sealed
 
     def __cinit__(self, tuple kinds, Symbols symbols):
         self.kinds, self.symbols = kinds, symbols
@@ -244,8 +247,22 @@ cdef class Relation:
     def size_in_bytes(self):
         return relation_bytes(self.c)
 
+    def seal(self):
+        """Keep the rows alone: no plan reads the relation until it is opened by the next one."""
+        relation_seal(self.c)
+        self.is_sealed = True
+
+    cdef int open(self) except -1:
+        """Let rows be added and found."""
+        if self.is_sealed:
+            if relation_open(self.c) < 0:
+                raise MemoryError
+            self.is_sealed = False
+        return 0
+
     def fill(self, rows):
         """Add rows, tuples of values; NotAWord if one has a value of another type."""
+        self.open()
         cdef int64_t *words = <int64_t *>PyMem_Malloc((self.c.width + 1) * sizeof(int64_t))
         cdef Py_ssize_t column, width = self.c.width
         cdef list some
@@ -283,6 +300,7 @@ cdef class Relation:
         cdef CBatch batch
         if not width or not (data.isascii() or _is_utf8(data)):
             return False
+        self.open()
         batch.count = 0
         batch.rows = <int64_t *>PyMem_Malloc(BATCH * width * sizeof(int64_t))
         if batch.rows == NULL:
@@ -330,6 +348,7 @@ cdef class Relation:
         views = [memoryview(column).cast("B") for column in columns]
         if len(views) != width or not width or len({len(view) for view in views}) != 1:
             raise ValueError("the columns do not fit")
+        self.open()
         rows = len(views[0]) // sizeof(int64_t)
         batch.count = 0
         batch.rows = <int64_t *>PyMem_Malloc(BATCH * width * sizeof(int64_t))
@@ -688,6 +707,8 @@ cdef class Plan:
         cdef COp *op = &self.c.ops[at]
         assert 0 <= at < self.c.count
         self.used.append(relation)
+        if op.code in (FOUND, MISSING, UNKNOWN, ADD):
+            relation.open()
         op.relation, op.version = relation.c, <CVersion>version
         if key:
             for place in range(len(key)):
@@ -716,9 +737,18 @@ cdef class Plan:
         self.c.ops[at].is_unsigned = is_unsigned
 
     cdef int total(self, int at, int64_t *word) except? -1:
-        """The sum or the mean of the values of an aggregate."""
+        """The sum or the mean of the values of an aggregate, or what a function of the user makes of them."""
         cdef CFold *fold = self.c.ops[at].fold
         cdef uint64_t place
+        cdef int64_t kept
+        if fold.kind == KEPT:
+            function, kinds, _ = self.functions[at]
+            found = []
+            for place in range(fold.count):
+                memcpy(&kept, &fold.values[place], 8)
+                found.append(_value(kept, kinds[0], self.symbols))
+            word[0] = _word(function(found), kinds[1], self.symbols)
+            return 1
         result = float_sum([fold.values[place] for place in range(fold.count)])
         word[0] = _word(result / fold.count if self.functions[at] else result, FLOAT, self.symbols)
         return 1

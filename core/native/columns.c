@@ -47,16 +47,27 @@ static uint64_t order_key(int64_t word, int kind, const uint32_t *ranks) {
     }
 }
 
-/* A stable sort by one column: digit by digit, without digits that all keys share. */
-static void sort_column(const uint64_t *keys, uint32_t count, uint64_t varying, uint32_t **order, uint32_t **other) {
-    for (int shift = 0; shift < 64; shift += 8) {
+/* The same order in 32 bits, for words that fit: those of unsigned columns may be negative as numbers,
+ * which puts them last, as their 64 bits do. */
+#define SIGN_32 ((uint64_t)1 << 31)
+static inline uint32_t narrow_key(uint64_t key, int kind) { return (uint32_t)(kind == SIGNED ? key ^ SIGN_32 : key); }
+
+static inline unsigned digit_of(const void *keys, int narrow, uint32_t row, int shift) {
+    return (narrow ? ((const uint32_t *)keys)[row] : ((const uint64_t *)keys)[row]) >> shift & 0xFF;
+}
+
+/* A stable sort by one column: digit by digit, without digits that all keys share.  The keys have 64
+ * bits, or 32 if `narrow`. */
+static void sort_column(
+    const void *keys, int narrow, uint32_t count, uint64_t varying, uint32_t **order, uint32_t **other) {
+    for (int shift = 0; shift < (narrow ? 32 : 64); shift += 8) {
         if (!((varying >> shift) & 0xFF)) continue;
         uint32_t starts[257] = {0};
-        for (uint32_t i = 0; i < count; i++) starts[((keys[i] >> shift) & 0xFF) + 1]++;
+        for (uint32_t i = 0; i < count; i++) starts[digit_of(keys, narrow, i, shift) + 1]++;
         for (int digit = 0; digit < 256; digit++) starts[digit + 1] += starts[digit];
         for (uint32_t i = 0; i < count; i++) {
             uint32_t row = (*order)[i];
-            (*other)[starts[(keys[row] >> shift) & 0xFF]++] = row;
+            (*other)[starts[digit_of(keys, narrow, row, shift)]++] = row;
         }
         uint32_t *sorted = *other;
         *other = *order;
@@ -66,7 +77,10 @@ static void sort_column(const uint64_t *keys, uint32_t count, uint64_t varying, 
 
 int relation_order(const Relation *relation, const int *kinds, const uint32_t *ranks, uint32_t *order) {
     uint32_t count = relation->count;
-    uint64_t *keys = malloc(count ? count * sizeof *keys : 1);
+    int narrow = relation->narrow; /* then the low half of a key tells its order, but for the sign */
+    for (uint32_t column = 0; column < relation->width; column++)
+        if (kinds[column] == FLOATING || kinds[column] == FLOATING_NAN_LAST) narrow = 0;
+    void *keys = malloc(count ? count * (narrow ? sizeof(uint32_t) : sizeof(uint64_t)) : 1);
     uint32_t *spare = malloc(count ? count * sizeof *spare : 1);
     if (!keys || !spare) {
         free(keys);
@@ -76,12 +90,15 @@ int relation_order(const Relation *relation, const int *kinds, const uint32_t *r
     uint32_t *now = order, *other = spare;
     for (uint32_t row = 0; row < count; row++) order[row] = row;
     for (uint32_t column = relation->width; column-- > 0;) {
-        uint64_t varying = 0;
+        uint64_t varying = 0, first = 0;
         for (uint32_t row = 0; row < count; row++) {
-            keys[row] = order_key(relation_word(relation, row, column), kinds[column], ranks);
-            varying |= keys[row] ^ keys[0];
+            uint64_t key = order_key(relation_word(relation, row, column), kinds[column], ranks);
+            if (!row) first = key;
+            varying |= key ^ first;
+            if (narrow) ((uint32_t *)keys)[row] = narrow_key(key, kinds[column]);
+            else ((uint64_t *)keys)[row] = key;
         }
-        sort_column(keys, count, varying, &now, &other);
+        sort_column(keys, narrow, count, varying, &now, &other);
     }
     if (now != order) memcpy(order, now, count * sizeof *order);
     free(keys);

@@ -106,6 +106,20 @@ void relation_free(Relation *relation) {
     free(relation);
 }
 
+void relation_seal(Relation *relation) {
+    for (uint32_t i = 0; i < relation->index_count; i++) index_free(relation->indexes[i]);
+    free(relation->hash.slots);
+    relation->index_count = 0;
+    relation->hash = (Hash){0};
+    if (relation->count < relation->capacity) { /* room to grow; if it cannot be given back, it stays */
+        size_t bytes = row_bytes(relation) * (size_t)relation->count;
+        void *words = realloc(relation->words, bytes ? bytes : 1);
+        if (!words) return;
+        relation->words = words;
+        relation->capacity = relation->count;
+    }
+}
+
 void relation_swap(Relation *one, Relation *other) {
     Relation held = *one;
     *one = *other;
@@ -136,6 +150,13 @@ static void rehash(Relation *relation) {
         }
         for (uint32_t i = 0; i < count; i++) put(&relation->hash, hashes[i], from + i);
     }
+}
+
+int relation_open(Relation *relation) {
+    if (relation->hash.slots || !relation->count) return DONE;
+    int status = make_room(&relation->hash, relation->count);
+    if (status == ADDED) rehash(relation);
+    return status < 0 ? status : DONE;
 }
 
 static int make_room_for_row(Relation *relation) {
@@ -592,7 +613,7 @@ static int check_index(const Relation *relation, const Index *index) {
 
 int relation_check(const Relation *relation) {
     int64_t words[256];
-    for (uint32_t row = 0; row < relation->count && relation->width <= 256; row++) {
+    for (uint32_t row = 0; row < relation->count && relation->hash.slots && relation->width <= 256; row++) {
         for (uint32_t i = 0; i < relation->width; i++) words[i] = relation_word(relation, row, i);
         uint32_t found = relation->hash.slots[slot_of(relation, words, hash_of(words, relation->width))];
         if ((found & mask_of(&relation->hash)) != row + 1) return 1;

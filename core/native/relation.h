@@ -6,7 +6,7 @@
  * `relation_advance`.
  *
  * Invariants, checked by `relation_check`:
- *   R1  no two rows are equal, and the hash set finds each row under its number;
+ *   R1  no two rows are equal, and the hash set, unless it is sealed, finds each row under its number;
  *   R2  while `narrow`, every word is stored in 32 bits; the first word that does not fit widens all;
  *   R3  an index holds the rows [0, covered), each in the group of its key, in ascending order.
  *
@@ -68,6 +68,11 @@ void relation_free(Relation *relation);
 
 /* Exchange the rows of two relations of one width that have no indexes. */
 void relation_swap(Relation *one, Relation *other);
+
+/* Free what only look-ups need, the hash set and the indexes.  Until it is opened, the relation has rows
+ * and no more: nothing is added to it or looked up.  DONE or a failure. */
+void relation_seal(Relation *relation);
+int relation_open(Relation *relation);
 
 /* ADDED, KNOWN, or a failure. */
 int relation_add(Relation *relation, const int64_t *row);

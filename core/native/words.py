@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeGuard
 
 from everlog.core.program import Kind, Relation, Row
@@ -48,6 +48,16 @@ def is_words(rows: object) -> TypeGuard[machine.Relation]:
 def are_words(rows: object) -> TypeGuard[machine.Words]:
     """Whether rows are words of the compiled machine, which become tuples when they are read."""
     return is_words(rows)
+
+
+class SortedRows:
+    """The rows of a relation in sorted order; those with a NaN may be anywhere."""
+
+    def __init__(self, make: Callable[[], Iterable[Row]]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._make())
 
 
 class SortedWords:

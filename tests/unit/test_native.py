@@ -323,6 +323,31 @@ def test_columns_of_words_are_rows(size: int) -> None:
     words.check()
 
 
+@given(st.lists(st.tuples(WORDS, WORDS), max_size=40), st.lists(st.tuples(WORDS, WORDS), max_size=5))
+def test_a_sealed_relation_keeps_its_rows_and_opens_again(rows: list[Row], more: list[Row]) -> None:
+    words = machine.Relation((0, 0), machine.Symbols())
+    words.fill(rows)
+    words.advance()
+    words.seal()
+    before = words.size_in_bytes
+    assert list(words.sorted_rows()) == sorted(set(rows))
+    words.check()
+    words.fill(more)
+    words.advance()
+    words.check()
+    assert list(words.rows()) == list(dict.fromkeys([*rows, *more]))
+    assert words.size_in_bytes >= before
+    words.seal()
+    plan = machine.Plan(2, 2, machine.Symbols(), lambda: None)
+    out = machine.Relation((0, 0), machine.Symbols())
+    plan.put(0, "SCAN", -1, (), ((0, 0), (1, 1)))
+    plan.over(0, words, 0)
+    plan.put(1, "ADD", 0, (1, 0))
+    plan.over(1, out, 0)
+    plan.run()
+    assert set(out.rows()) == {(y, x) for x, y in words.rows()}
+
+
 def test_columns_of_other_lengths_are_refused() -> None:
     words = machine.Relation((0, 0), machine.Symbols())
     for columns in ((b"12345678",), (b"12345678", b""), (b"", b"", b"")):

@@ -31,6 +31,12 @@ class ToldChanges(Mapping[str, Mapping[Row, int]]):
         told._rows = rows
         return told
 
+    def with_rows(self, rows: Mapping[str, dict[Row, int]]) -> ToldChanges:
+        """These changes, and those of other relations, which are rows already."""
+        told = ToldChanges(self._shapes, {**self._facts, **rows})  # type: ignore[dict-item]
+        told._rows = {**self._rows, **rows}
+        return told
+
     def __getitem__(self, relation: str) -> dict[Row, int]:
         rows = self._rows.get(relation)
         if rows is None:
@@ -75,6 +81,15 @@ def rows_of_change(shape: Shape, facts: Facts) -> Iterable[Row]:
     if isinstance(facts, SharedDelta) and isinstance(shape, PairShape):
         return facts.rows(shape)
     return shape.rows_of(facts)
+
+
+def size_of_change(shape: Shape, facts: Facts) -> int:
+    """The number of facts of a change."""
+    if isinstance(facts, BaseRows) or are_words(facts):
+        return len(facts)
+    if isinstance(facts, SharedDelta):
+        return sum(1 for _ in rows_of_change(shape, facts))
+    return shape.size_of(facts)
 
 
 NOTHING = ToldChanges({}, {})

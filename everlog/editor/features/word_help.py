@@ -70,8 +70,8 @@ WORDS: dict[str, str] = {name: call.help for name, call in CALLS.items()} | {
     "eqrel": "an equivalence relation: reflexive, symmetric and transitive by itself",
     "inline": "no relation of its own: its rules replace its atoms",
     "no_inline": "never inlined",
-    "magic": "accepted; it has no effect",
-    "no_magic": "accepted; it has no effect",
+    "magic": "on demand: only the facts that somebody asks for are computed",
+    "no_magic": "accepted; relations are kept whole unless they are `magic`",
     "brie": "a data structure of Soufflé; it has no effect",
     "btree": "a data structure of Soufflé; it has no effect",
     "btree_delete": "a data structure of Soufflé that allows subsumption; it has no effect here",
@@ -135,5 +135,5 @@ SNIPPETS: dict[str, str] = {
 STRATEGIES: dict[str, str] = {name: strategy.about for name, strategy in JOINS.items()} | {
     "flow": "for recursion: sets flow along the components of a graph",
     "ranked": "for recursion: the rank of each fact, and its derivations from lower ranks",
-    "witness": "for recursion: one derivation of each fact is kept",
+    "ranked_python": "for recursion: the same in Python",
 }

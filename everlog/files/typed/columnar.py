@@ -133,6 +133,7 @@ def words_of_batches(
         if None in held:
             return None
         found.take(tuple(held))
+    found.seal()
     return found
 
 

@@ -55,13 +55,19 @@ def class_(session: Session, words: Words) -> None:
     session.screen.lines(cost_lines(session.db, chosen), paged=True)
 
 
-@command(".plan", "[NAME]", "how relations are maintained, and why", THEME, completes=("name",))
+@command(
+    ".plan", "[NAME | QUERY]", "how relations are maintained, and why", THEME, words=None, completes=("name",)
+)
 def plan(session: Session, words: Words) -> None:
     """
     For everything, or for one relation or rule, as `everlog explain` prints it; for one, also the
-    order in which its atoms are joined with the facts that are there, and the rows expected.  The
-    language's own `.plan 0:(2,1)` belongs on the line of its rule.
+    order in which its atoms are joined with the facts that are there, and the rows expected.  For a
+    query, such as `.plan edge(x, y), edge(y, z)`, which relations are read instead.  The language's
+    own `.plan 0:(2,1)` belongs on the line of its rule.
     """
+    if words and "(" in words[0] and ":(" not in words[0]:
+        session.screen.lines(session.db.explain(words[0].rstrip("?.")).split("\n"), paged=True)
+        return
     if words and ":" in words[0]:
         raise CommandError("a `.plan` of the language belongs on the line of its rule")
     name = words[0] if words else None
