@@ -8,7 +8,8 @@ Up to `EXHAUSTIVE` atoms, dynamic programming over sets of atoms finds the best 
 et al., SIGMOD 1979): of two ways to join the same atoms, the dearer one is dropped.  A larger body
 is ordered greedily, and an atom is looked at again only when one of its variables has been bound,
 so that a body of thousands of atoms does not cost the square of them.  Greedily, too, where tables
-are so small (`FEW`) that a search takes longer than any order.
+are so small (`FEW`) that a search takes longer than any order, or where the greedy order of a delta
+rule tries next to nothing (`QUICK`).
 
 The code for a body works on sets.  A variable whose values are never run through, because whole
 sets are intersected at the bottom (the set variable) or united on the way, costs a share of a step.
@@ -41,6 +42,7 @@ from everlog.core.storage.shape import Columns
 from everlog.core.storage.table_statistics import Guess, Selection, Statistics
 
 EXHAUSTIVE = 8  # atoms and ranges of a body, of which all orders are looked at
+QUICK = 8  # rows tried for each row of Δ: an order that needs no search
 FEW = 1000  # combinations of rows: to try them all takes less time than to look at all orders
 TINY = 24  # rows: such an atom may be joined before one that shares a variable with the others
 _IN_A_SET = 0.1  # steps for a value that a set operation goes through in C
@@ -130,6 +132,10 @@ class Ordering:
         if self.first is not None:
             start = self._next(start, self.first)
             left.remove(self.first)
+            found = self._greedy(start, left)
+            if found.cost - start.cost <= start.rows * (len(left) + QUICK):
+                self.final = found
+                return found.order
         searched = len(left) <= EXHAUSTIVE and not self._is_small(left)
         self.final = (self._exhaustive if searched else self._greedy)(start, left)
         return self.final.order

@@ -203,8 +203,10 @@ class Engine:
             raise
 
     def _update(self, relation: str, row: Row, insert: bool) -> Changes:
-        self._count_step()
-        if self._steps % self.measured:
+        self._steps = steps = self._steps + 1
+        if not steps & (steps - 1):  # 1, 2, 4, 8, …
+            self._forget_if_grown()
+        if steps % self.measured:
             guard, fused = self.guard, None
             if guard.progress is None and guard.limits.facts is None:  # derived facts are not counted
                 fused = self._ways.fused(relation, insert)
@@ -220,9 +222,12 @@ class Engine:
 
     def _count_step(self) -> None:
         self._steps += 1
-        if not self._steps & (self._steps - 1):  # 1, 2, 4, 8, …
-            self._network.forget_grown_tasks()
-            self._ways.forget_if_grown()
+        if not self._steps & (self._steps - 1):
+            self._forget_if_grown()
+
+    def _forget_if_grown(self) -> None:
+        self._network.forget_grown_tasks()
+        self._ways.forget_if_grown()
 
     @_whole
     def insert(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
@@ -380,7 +385,8 @@ class Engine:
         if fused is None and (name, insert) not in self._proved:  # what is fused only counts
             self._prove_for(name, insert)
         step, guard = self._small, self.guard
-        step.again()
+        if fused is None or step.undo:
+            step.again()
         rows: dict[str, dict[Row, int]] = {name: {row: 1 if insert else -1}}
         number = self._base_facts + (1 if insert else -1)
         with guard:
@@ -395,7 +401,7 @@ class Engine:
                 if self.seal is not None:
                     self._have_sealed({name: ([], [row]) if insert else ([row], [])})
                 step.undo.clear()
-                anew = self._anew_after(step) if step.anew else self.anew
+                anew = self.anew if fused is not None or not step.anew else self._anew_after(step)
                 self._base_facts, self.anew, guard.committed = number, anew, True
             except BaseException as error:
                 self._take_back(step, error)

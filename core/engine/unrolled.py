@@ -60,7 +60,8 @@ class _Writer:
     def listener(self, depth: int, listener: Listener, facts: str) -> None:
         task, keeper, sign = getattr(listener, "direct", (None, None, 0))
         if task is None:
-            self.line(depth, f"{self.name('tell', listener)}(step, {facts})")
+            tell = getattr(listener, "unmeasured", listener)  # it leaves waking to `turn`
+            self.line(depth, f"{self.name('tell', tell)}(step, {facts})")
             return
         self.line(depth, comment(str(task.rule)))
         run, kept = self.name("rule", task), self.name("unit", keeper)

@@ -141,6 +141,8 @@ class HeavyLight(CountedView):
             for n, names in enumerate(self._names)
         ]
         self._trees_of: list[dict[tuple[int, ...], list[ViewTree]]] = [{} for _ in query.atoms]
+        self._last: Row | None = None  # the last row that was looked up, of which atom, and its trees
+        self._last_atom, self._last_trees = 0, list[ViewTree]()
         self.load({})
 
     def load(self, rows: Mapping[int, Iterable[Row]]) -> None:
@@ -156,6 +158,7 @@ class HeavyLight(CountedView):
         self.thresholds = [max(2, round(self.base ** (cut / UNIT))) for cut in self.cuts]
         for variable in self.split.values():
             variable.choose(self.thresholds)
+        self._last = None
         for one in self.classes:
             one.tree.clear()
         for atom, held in enumerate(self.held):
@@ -165,7 +168,15 @@ class HeavyLight(CountedView):
 
     def _trees(self, atom: int, row: Row) -> list[ViewTree]:
         """The trees that a row belongs in."""
+        if self._last is row and self._last_atom == atom:  # it is looked up and changed, one after the other
+            return self._last_trees
         levels = tuple([variable.levels.get(row[side.column], 0) for variable, side in self._split_of[atom]])
+        self._last, self._last_atom = row, atom
+        self._last_trees = self._trees_of[atom].get(levels) or self._trees_at(atom, levels)
+        return self._last_trees
+
+    def _trees_at(self, atom: int, levels: tuple[int, ...]) -> list[ViewTree]:
+        """The trees of the rows of an atom whose values have these levels."""
         trees = self._trees_of[atom].get(levels)
         if trees is None:
             trees = self._trees_of[atom][levels] = [
@@ -220,6 +231,7 @@ class HeavyLight(CountedView):
         self._count[0] += len(moved)
         before = [self._trees(atom, row) for atom, row in moved]
         variable.put(value, level)
+        self._last = None
         after = [self._trees(atom, row) for atom, row in moved]
         for (atom, row), old, new in zip(moved, before, after, strict=True):
             for tree in old:
@@ -233,7 +245,10 @@ class HeavyLight(CountedView):
     # ── as a view ────────────────────────────────────────────────────────────────────────────
 
     def delta(self, atom: int, row: Row) -> Iterator[Weighted]:
-        return chain.from_iterable([tree.delta(atom, row) for tree in self._trees(atom, row)])
+        trees = self._trees(atom, row)
+        if len(trees) == 1:
+            return trees[0].delta(atom, row)
+        return chain.from_iterable([tree.delta(atom, row) for tree in trees])
 
     def answers(self) -> Iterator[Weighted]:
         return chain.from_iterable(one.tree.answers() for one in self.classes)

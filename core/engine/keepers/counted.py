@@ -81,8 +81,8 @@ class DerivingKeeper(Keeper):
             for relation in outside_relations(rule, self.relations):
                 if joined is not None and relation in joined.copies:
                     entry = readers.setdefault(relation, Readers())
-                    entry.losses.append(self._losing_join(joined, relation))
-                    entry.gains.append(self._gaining_join(joined, relation))
+                    entry.losses.append(self._hearing_join(joined, relation, insert=False))
+                    entry.gains.append(self._hearing_join(joined, relation, insert=True))
                     continue
                 work = self.work.get(rule.name)
                 for event, sign, task, filtered in versions(
@@ -111,20 +111,19 @@ class DerivingKeeper(Keeper):
         listener.direct = task, self, -1  # type: ignore[attr-defined]
         return listener
 
-    def _losing_join(self, joined: JoinedRule, relation: str) -> Listener:
+    def _hearing_join(self, joined: JoinedRule, relation: str, insert: bool) -> Listener:
+        follow, measured = joined.follow, joined.measured
+
         def listener(step: Step, delta: Facts) -> None:
-            joined.lose(step, relation, delta, self.minus)
-            if not self.waiting and self.minus:
+            out = self.plus if insert else self.minus
+            measured(step, relation, delta, out, insert)
+            if not self.waiting and out:
                 step.wake(self)
 
-        return listener
+        def unmeasured(step: Step, delta: Facts) -> None:
+            follow(step, relation, delta, self.plus if insert else self.minus, insert)
 
-    def _gaining_join(self, joined: JoinedRule, relation: str) -> Listener:
-        def listener(step: Step, delta: Facts) -> None:
-            joined.gain(step, relation, delta, self.plus)
-            if not self.waiting and self.plus:
-                step.wake(self)
-
+        listener.unmeasured = unmeasured  # type: ignore[attr-defined]  # for core.engine.unrolled
         return listener
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
