@@ -58,16 +58,17 @@ def played(
         if batch == 1:
             name, row = part[0]
             changes = (db.delete if part[0] in on else db.insert)(name, row)
+            on ^= {part[0]}
         else:
-            with db.transaction():
+            with db.transaction() as step:
                 for update in part:
                     (db.delete if update in on else db.insert)(*update)
-            changes = {}
-        for update in part:
-            on ^= {update}
+                    on ^= {update}
+            changes = step.changes
         done += len(part)
-        told += sum(len(changes[name]) for name in changes) - len(part)
-    return done, max(0, told)
+        given = {name for name, _ in part}
+        told += sum(len(changes[name]) for name in changes if name not in given)
+    return done, told
 
 
 def measured(case: Case, size: int, seconds: float) -> tuple[float, float, Fraction | None, str]:

@@ -60,6 +60,7 @@ from everlog.core.joins.join_strategies import (
     AUTO,
     CALIBRATED,
     DELTA,
+    FACTORIZED,
     GENERATIONS,
     HEAVY_LIGHT,
     JOINS,
@@ -125,6 +126,7 @@ _SOURCES = {
     HEAVY_LIGHT: "Kara et al. 2020",
     CALIBRATED: "Wang et al. 2023",
     VIEW_TREE: "Berkholz et al. 2017",
+    FACTORIZED: "Yannakakis 1981",
 }
 
 
