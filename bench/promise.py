@@ -89,7 +89,7 @@ def measured(case: Case, size: int, seconds: float) -> tuple[float, float, Fract
     used = [use for rule in rules for use in (rule["in_use"], *rule["in_use"]["parts"])]
     now = {use["strategy"] for use in used} - {"flow", "delta"}
     per = done + told
-    return max(1.0, work / per), taken / per * 1e6, exponent, " ".join(sorted(now)) or "delta"
+    return max(1.0, work / per), max(1e-3, taken / per * 1e6), exponent, " ".join(sorted(now)) or "delta"
 
 
 def slope(sizes: list[int], values: list[float]) -> float:
