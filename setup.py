@@ -11,7 +11,7 @@ import os
 from setuptools import Extension, setup
 
 FOLDER = "core/native"
-PARTS = ("relation", "fold", "plan", "block", "live", "best")
+PARTS = ("relation", "columns", "fold", "plan", "block", "live", "best")
 
 
 def machine() -> list[Extension]:
@@ -29,7 +29,7 @@ def machine() -> list[Extension]:
             depends=[
                 f"{FOLDER}/{name}"
                 for name in (
-                    *("live.pxi", "best.pxi", "steps.h"),
+                    *("live.pxi", "best.pxi", "text.pxi", "steps.h"),
                     *(f"{part}.h" for part in PARTS if part != "block"),
                 )
             ],

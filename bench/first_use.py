@@ -29,8 +29,8 @@ from _common import at_most, options
 
 from everlog import Database
 from everlog.core.engine.engine import Engine
+from everlog.core.engine.fused import fused
 from everlog.core.engine.stepping.store import RunRule, Task
-from everlog.core.engine.unrolled import unrolled
 
 MORE = "── more".encode()
 EVERLOG = [sys.executable, "-P", "-m", "everlog"]
@@ -168,7 +168,7 @@ def uses(path: Path) -> Iterator[tuple[str, float, bool]]:
     def timed_bind(task: Task) -> RunRule:
         start = time.process_time()
         run = bind(task)
-        made.append((f"{task.mode.__name__} {task.position} {task.rule}", time.process_time() - start))
+        made.append((f"{task.use.action.name} {task.position} {task.rule}", time.process_time() - start))
         return run
 
     Task.bind = timed_bind  # type: ignore[method-assign]
@@ -186,7 +186,7 @@ def uses(path: Path) -> Iterator[tuple[str, float, bool]]:
     for name, keeper in network.home.items():
         if keeper.planned.strategy == "given":
             start = time.process_time()
-            unrolled(network, name)
+            fused(network, name, insert=True)
             yield f"the way of an update of {name}", time.process_time() - start, True
 
 

@@ -1,10 +1,11 @@
-"""A star schema and four million payments: sums over joins, as `everlog run` computes them.
+"""A star schema and four million payments: sums over joins, beside DuckDB on one thread.
 
     python -P bench/star.py [--small] [--only NAME] [--pure]
 
 Printed are the CPU seconds of whole commands, those of a command that only reads the same files
-and counts their rows, and the difference.  Each sum is compared with one that plain Python computes
-while it makes the data.
+and counts their rows, and the difference; then the same for DuckDB, if it is installed, and the
+ratio of the whole commands.  Relations are sets, which DuckDB is told when it reads them.  Each sum
+of both sides is compared with one that plain Python computes while it makes the data.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from resource import RUSAGE_CHILDREN, getrusage
@@ -26,10 +28,11 @@ Sums = dict[str, set[tuple[str, ...]]]  # relation → its rows, as a file has t
 
 
 class Case(NamedTuple):
-    """Declarations and rules, and what makes data of a size together with the sums."""
+    """Declarations and rules, the same in SQL, and what makes data together with the sums."""
 
     inputs: str
     rules: str
+    sql: dict[str, str]
     data: Callable[[int], tuple[Rows, Sums]]
     size: int
     small: int
@@ -76,6 +79,24 @@ ABROAD = """
 abroad(c, d, t) :- pair(c, d), t = sum x : { pay(a, b, x), x > 950000, home(a, c), home(b, d) }.
 .output abroad
 """
+
+
+# The same in SQL.
+_JOINED = """select name, sum(price)::hugeint as total from nation join customer using (n)
+  join orders using (c) join line using (o) join supplier using (s, n) group by name"""
+SQL_BY_NATION = {
+    "by_nation": f"select name, coalesce(total, 0) from nation left join ({_JOINED}) using (name)",
+}
+SQL_IN_HEAD = {"sold": _JOINED}
+SQL_BY_ORDER = {
+    "by_order": "select o, coalesce(sum(price), 0)::hugeint from orders left join line using (o) group by o"
+}
+SQL_ABROAD = {
+    "abroad": """select c, d, coalesce(t, 0) from pair left join (
+  select one.c, other.c as d, sum(x)::hugeint as t from pay
+  join home one on pay.a = one.a join home other on pay.b = other.a
+  where x > 950000 group by all) using (c, d)"""
+}
 
 
 def star(size: int) -> tuple[Rows, Sums]:
@@ -127,11 +148,11 @@ def payments(size: int) -> tuple[Rows, Sums]:
 
 
 CASES = {
-    "sum by nation over five joins": Case(STAR, BY_NATION, star, 600_000, 60_000),
-    "the same, in the head": Case(STAR, IN_HEAD, star, 600_000, 60_000),
-    "a sum by order": Case(STAR, BY_ORDER, star, 600_000, 60_000),
-    "both sums": Case(STAR, BY_NATION + BY_ORDER, star, 600_000, 60_000),
-    "payments abroad": Case(PAYMENTS, ABROAD, payments, 4_000_000, 100_000),
+    "sum by nation over five joins": Case(STAR, BY_NATION, SQL_BY_NATION, star, 600_000, 60_000),
+    "the same, in the head": Case(STAR, IN_HEAD, SQL_IN_HEAD, star, 600_000, 60_000),
+    "a sum by order": Case(STAR, BY_ORDER, SQL_BY_ORDER, star, 600_000, 60_000),
+    "both sums": Case(STAR, BY_NATION + BY_ORDER, SQL_BY_NATION | SQL_BY_ORDER, star, 600_000, 60_000),
+    "payments abroad": Case(PAYMENTS, ABROAD, SQL_ABROAD, payments, 4_000_000, 100_000),
 }
 
 
@@ -141,27 +162,48 @@ def written(folder: Path, rows: Rows) -> None:
         (folder / f"{name}.facts").write_text("\n".join(lines) + "\n")
 
 
-def seconds(folder: Path, text: str, pure: bool) -> float:
-    """CPU seconds of `everlog run`."""
-    program = folder / "program.dl"
-    program.write_text(text)
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "everlog",
-        "run",
-        "-w",
-        str(program),
-        "-F",
-        str(folder),
-        "-D",
-        str(folder),
-    ]
+def seconds(command: list[str], pure: bool = False) -> float:
+    """CPU seconds of a command."""
     before = getrusage(RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"EVERLOG_PURE": "1" * pure})
+    environment = os.environ | {"EVERLOG_PURE": "1" * pure}
+    subprocess.run([sys.executable, "-P", *command], check=True, stdout=subprocess.DEVNULL, env=environment)
     after = getrusage(RUSAGE_CHILDREN)
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def everlog(folder: Path, text: str, pure: bool) -> float:
+    program = folder / "program.dl"
+    program.write_text(text)
+    return seconds(["-m", "everlog", "run", "-w", str(program), "-F", str(folder), "-D", str(folder)], pure)
+
+
+DUCKDB = """
+import sys, duckdb
+database = duckdb.connect()
+for statement in sys.argv[1:]:
+    database.execute(statement)
+"""
+
+
+def duckdb(folder: Path, inputs: str, queries: dict[str, str]) -> float:
+    statements = ["set threads = 1", "set enable_progress_bar = false"]
+    for name, columns in columns_of(inputs).items():
+        types = {column: {"number": "BIGINT", "symbol": "VARCHAR"}[kind] for column, kind in columns.items()}
+        read = f"read_csv('{folder / name}.facts', delim='\t', header=false, columns={types})"
+        statements.append(f"create table {name} as select distinct * from {read}")
+    for name, query in queries.items():
+        to = f"'{folder / name}.csv' (format csv, delimiter '\t', header false)"
+        statements.append(f"copy ({query}) to {to}")
+    return seconds(["-c", DUCKDB, *statements])
+
+
+def columns_of(inputs: str) -> dict[str, dict[str, str]]:
+    """The columns of each input, with their types."""
+    found = {}
+    for name in inputs.split(".input ")[1].strip().split(", "):
+        declared = inputs.split(f".decl {name}(")[1].split(")")[0].split(", ")
+        found[name] = dict(column.split(":") for column in declared)
+    return found
 
 
 def read_back(path: Path) -> set[tuple[str, ...]]:
@@ -171,10 +213,17 @@ def read_back(path: Path) -> set[tuple[str, ...]]:
 def counts_of(inputs: str) -> str:
     """Rules that count the rows of the inputs, so that all are read."""
     counted = ".decl rows(name:symbol, total:number)\n.output rows\n"
-    for name in inputs.split(".input ")[1].strip().split(", "):
-        columns = inputs.split(f".decl {name}(")[1].split(")")[0].count(",") + 1
-        counted += f'rows("{name}", count : {{ {name}({", ".join("_" * columns)}) }}).\n'
+    for name, columns in columns_of(inputs).items():
+        counted += f'rows("{name}", count : {{ {name}({", ".join("_" * len(columns))}) }}).\n'
     return counted
+
+
+def check(folder: Path, case: Case, sums: Sums) -> None:
+    """Compare what a side has written with the sums, and remove it."""
+    for relation in case.sql:
+        path = folder / f"{relation}.csv"
+        assert read_back(path) == sums[relation], relation
+        path.unlink()
 
 
 def measured(folder: Path, cases: Iterable[tuple[str, Case]], small: bool, pure: bool) -> None:
@@ -185,13 +234,18 @@ def measured(folder: Path, cases: Iterable[tuple[str, Case]], small: bool, pure:
             rows, made[case.data, size] = case.data(size)
             written(folder, rows)
             del rows
-        reading = seconds(folder, case.inputs + counts_of(case.inputs), pure)
-        whole = seconds(folder, case.inputs + case.rules, pure)
-        for relation, rows_expected in made[case.data, size].items():
-            if f".output {relation}" in case.rules:
-                assert read_back(folder / f"{relation}.csv") == rows_expected, (name, relation)
-        figures = f"{whole:7.2f} s   reading {reading:6.2f} s   beyond {whole - reading:6.2f} s"
-        print(f"{name:32} {size:9} rows   {figures}", flush=True)
+        sums = made[case.data, size]
+        reading = everlog(folder, case.inputs + counts_of(case.inputs), pure)
+        whole = everlog(folder, case.inputs + case.rules, pure)
+        check(folder, case, sums)
+        figures = f"{whole:6.2f} s   reading {reading:5.2f}   beyond {whole - reading:5.2f}"
+        if find_spec("duckdb") is not None:
+            reading = duckdb(folder, case.inputs, {})
+            other = duckdb(folder, case.inputs, case.sql)
+            check(folder, case, sums)
+            figures += f"   DuckDB {other:6.2f} s   reading {reading:5.2f}   beyond {other - reading:5.2f}"
+            figures += f"   {whole / other:5.2f} x"
+        print(f"{name:30} {size:9} rows   {figures}", flush=True)
 
 
 def main() -> None:

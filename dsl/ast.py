@@ -137,9 +137,12 @@ class Cast(Node):
 
 @define(hash=False)
 class Aggregate(Node):
+    """`op target : { body }`; with `@f` as `op`, `@@f target : start, { body }`."""
+
     op: str
     target: Term | None
     body: Formula
+    start: Term | None = None
 
 
 @define(hash=False)

@@ -206,6 +206,13 @@ class Builder(Transformer[Any, Any]):
             return ast.Aggregate(f"{c[0].value}/{len(targets)}", targets[0], body, pos=c[0].pos, end=end)
         return ast.Aggregate(c[0].value, targets[0] if targets else None, body, pos=c[0].pos, end=end)
 
+    def folded(self, c: list[Any]) -> ast.Aggregate:
+        op, targets = f"@{c[2].name}", c[3]
+        body = c[-2] if isinstance(c[-1], Token) else c[-1]
+        if len(targets) > 1:
+            op += f"/{len(targets)}"
+        return ast.Aggregate(op, targets[0], body, c[5], pos=c[0].pos, end=c[-1].end)
+
     def head_aggregate(self, c: list[Any]) -> ast.HeadAggregate:
         return ast.HeadAggregate(c[0].value, c[2] if len(c) > 3 else None, pos=c[0].pos, end=c[-1].end)
 

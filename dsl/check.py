@@ -345,8 +345,9 @@ class _Checker:
         choices = tuple(tuple(position[k.name] for k in c.keys) for c in signature.choices)
         insert_only = name in directives.insert_only
         eqrel = "eqrel" in signature.qualifiers
-        lattices = signature.lattices
-        return core.Relation(name, columns, eqrel, choices, insert_only, signature.auxiliary_of, lattices)
+        magic = signature.qualifiers >= {"magic"}
+        auxiliary_of, lattices = signature.auxiliary_of, signature.lattices
+        return core.Relation(name, columns, eqrel, choices, insert_only, auxiliary_of, lattices, magic)
 
 
 def _converted(values: list[int | str], kinds: list[Kind]) -> core.Row | None:

@@ -293,7 +293,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL057",
         "target of an aggregate",
-        "`count` has no target; `sum`, `min`, `max` and `mean` have one",
+        "`count` has no target; `sum`, `min`, `max`, `mean` and functions of your own have one",
         "The target is the term between the aggregate's name and the colon.",
     ),
     Entry(
@@ -518,6 +518,13 @@ ENTRIES: tuple[Entry, ...] = (
         "sum or count whose addends are not negative may be compared so that a larger one passes, too (`s > 50`), "
         "and a value of a lattice goes through functors. Then the recursion has one least fixpoint, whatever the "
         "order in which facts are derived. Outside the recursion the relation is used like any other.",
+    ),
+    Entry(
+        "DL133",
+        "wrong function of an aggregate",
+        "in `@@f x : start, { … }`, `@f` takes the value so far and `x` and gives the next value, first `start`",
+        "The functor is declared as `f(value:T, x:U):T`. The value is `start` before the first match, a constant "
+        "of its type, and each match replaces it by what the function gives.",
     ),
 )
 

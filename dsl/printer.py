@@ -292,9 +292,11 @@ def _call(term: _Call) -> str:
             return f"@{name}({_terms(args)})"
         case ast.Cast(term=inner, type_name=type_name):
             return f"as({_term(inner)}, {_qname(type_name)})"
-        case ast.Aggregate(op=op, target=target, body=body):
+        case ast.Aggregate(op=op, target=target, body=body, start=start):
             name, _, count = op.partition("/")  # for several targets the tree keeps the first and their number
             targets = [] if target is None else [target] * int(count or 1)
+            if start is not None:
+                return f"@{name} {_terms(targets)} : {_term(start)}, {{ {_formula(body)} }}"
             return f"{name} {_terms(targets)} : {{ {_formula(body)} }}"
         case ast.HeadAggregate(op=op, target=target):
             return f"{op}({'' if target is None else _term(target)})"

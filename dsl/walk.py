@@ -34,7 +34,9 @@ def rebuilt(node: Any, go: Callable[[Any], Any]) -> Any:
         case ast.Cast():
             return evolve(node, term=go(node.term))
         case ast.Aggregate():
-            return evolve(node, target=None if node.target is None else go(node.target), body=go(node.body))
+            start = None if node.start is None else go(node.start)
+            target = None if node.target is None else go(node.target)
+            return evolve(node, target=target, start=start, body=go(node.body))
         case ast.HeadAggregate():
             return evolve(node, target=None if node.target is None else go(node.target))
         case ast.Clause():
@@ -65,8 +67,8 @@ def children(node: Any) -> list[Any]:
             return parts
         case ast.Cast(term=term):
             return [term]
-        case ast.Aggregate(target=target, body=body):
-            return [body] if target is None else [target, body]
+        case ast.Aggregate(target=target, body=body, start=start):
+            return [part for part in (target, start, body) if part is not None]
         case ast.HeadAggregate(target=target):
             return [] if target is None else [target]
         case _:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from everlog.api.subscriptions import Subscription
     from everlog.api.transactions import Transaction
     from everlog.api.watching import Watch
-    from everlog.core.engine.planning.plan import NoSuchStrategy
+    from everlog.core.engine.planning.systems import NoSuchStrategy
     from everlog.core.evaluate.seminaive import evaluate
     from everlog.core.program.executor import InsertOnly, Update
     from everlog.core.program.fact_rows import FactError
@@ -119,7 +119,7 @@ _LAZY = {
     "NewerFormat": "everlog.store.errors",
     "NoSuchDatabase": "everlog.store.errors",
     "NoSuchStep": "everlog.store.errors",
-    "NoSuchStrategy": "everlog.core.engine.planning.plan",
+    "NoSuchStrategy": "everlog.core.engine.planning.systems",
     "NotDerived": "everlog.core.proofs",
     "NotWritten": "everlog.store.errors",
     "OtherProgram": "everlog.store.errors",

@@ -73,7 +73,7 @@ def database_html(database: Database) -> str:
         element(
             "tr",
             element("td", element("code", str(relation)), style="text-align:left"),
-            element("td", str(database.size(name)), style=_RIGHT),
+            element("td", str(database.kept(name)), style=_RIGHT),
             element("td", str(rules.get(name, 0)), style=_RIGHT),
         )
         for name, relation in database.relations.items()

@@ -14,12 +14,11 @@ from everlog.api.facts.rows import checked_rows
 from everlog.core.evaluate.machines import read_as_words
 from everlog.core.native.availability import why_not
 from everlog.core.native.words import new_symbols
-from everlog.core.program import Directive, Program, Row
+from everlog.core.program import Program, Row
 from everlog.core.program.fact_rows import declared
 from everlog.files import read_facts
-from everlog.files.formats import format_of
+from everlog.files.formats import FORMATS, format_of
 from everlog.files.location import Place
-from everlog.files.text.delimited import read_words
 
 Facts: TypeAlias = Path | str | Mapping[str, Any]  # a folder of `.input` files, or rows and tables by relation
 
@@ -67,17 +66,14 @@ def read_for_run(
         name, words = directive.relation, None
         if reading is not None:
             reading(name, number, len(program.inputs))
-        if name in wanted and times[name] == 1 and _is_file(directive):
-            words = read_words(Place(program.relations[name], directive.params, folder), symbols)
+        read = FORMATS[format_of(directive.params)].words if name in wanted and times[name] == 1 else None
+        if read is not None and "rejects" not in directive.params:
+            words = read(Place(program.relations[name], directive.params, folder), symbols)
         if words is None:
             left.append(directive)
         else:
             found[name] = words
     return found | read_inputs(evolve(program, inputs=tuple(left)), folder, missing_ok, tell, reading)
-
-
-def _is_file(directive: Directive) -> bool:
-    return format_of(directive.params) == "file" and "rejects" not in directive.params
 
 
 def facts_to_begin_with(program: Program, facts: Facts) -> dict[str, list[Row]]:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from everlog.core.program import Program, Value
+from everlog.core.program.aggregates.folded import broken_folds, folds_of
 from everlog.core.program.aggregates.lattice_laws import broken_functors, broken_laws
 
 
@@ -33,6 +34,31 @@ def obeys_lattice_laws(program: Program, lattice: str, values: Any) -> Callable[
         tried = list(dict.fromkeys((a, b, c)))
         broken = [*broken_laws(found[lattice], program.functors, tried)]
         broken += broken_functors(program, {lattice: tried})
+        assert not broken, broken[0]
+
+    return test
+
+
+def obeys_aggregate_laws(program: Program, function: str, targets: Any) -> Callable[[], None]:
+    """A test: the order of three targets of a strategy never matters to `@@function`.
+
+    >>> from hypothesis import strategies as st
+    >>> from everlog import compile_text
+    >>> from everlog.functors import bind
+    >>> text = ".functor both(a:number, b:number):number .decl r(x:number) .decl s(x:number) r(5)."
+    >>> program = compile_text(text + " s(v) :- v = @@both x : 0, { r(x) }.")
+    >>> program = bind(program, {"both": lambda a, b: a | b})
+    >>> obeys_aggregate_laws(program, "both", st.integers(0, 9))()
+    """
+    from hypothesis import given
+
+    if function not in dict(folds_of(program)):
+        raise ValueError(f"no rule of the program has an aggregate `@@{function}`")
+
+    @given(targets, targets, targets)
+    def test(a: Value, b: Value, c: Value) -> None:
+        tried = list(dict.fromkeys((a, b, c)))
+        broken = [law for _, laws in broken_folds(program, {function: tried}) for law in laws]
         assert not broken, broken[0]
 
     return test

@@ -239,7 +239,7 @@ def agrees(case: Hostile, executors: Sequence[str]) -> None:
         single.update(name, row)
     engines = [single]
     if case.turn:
-        engines.append(Incremental(large=10**9).start(case.program))  # steps of two: unrolled
+        engines.append(Incremental(large=10**9).start(case.program))  # steps of two
         for start in range(0, len(case.rows), 2):
             engines[-1].apply([Update(name, row) for name, row in case.rows[start : start + 2]])
     for strategy in executors:

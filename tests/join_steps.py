@@ -26,8 +26,8 @@ class Steps:
 
     def of(self, order: Sequence[int], limit: float = float("inf")) -> float:
         """The rows tried by an order; infinite where there are more than `limit`."""
-        bindings: list[dict[Variable, Any]] = [{}]
         steps, done = 0.0, set[int]()
+        bindings = self._tested([{}], done)
         for position in order:
             atom = self.body[position]
             assert isinstance(atom, Atom)
@@ -49,18 +49,33 @@ class Steps:
                     extended = self._extended(atom, row, binding)
                     if extended is not None:
                         found.append(extended)
-            if not found:
-                return steps
-            ready = [
-                i
-                for i in self.tests
-                if i not in done and found[0].keys() >= set(variables_of_literal(self.body[i]))
-            ]
-            done.update(ready)
-            bindings = [b for b in found if all(self._holds(self.body[i], b) for i in ready)]
+            bindings = self._tested(found, done)
             if not bindings:
                 return steps
         return steps
+
+    def _tested(self, bindings: list[dict[Variable, Any]], done: set[int]) -> list[dict[Variable, Any]]:
+        """The bindings that pass the tests that are ready; equalities give values."""
+        found = True
+        while bindings and found:
+            found = False
+            for position in self.tests:
+                if not bindings:
+                    break
+                literal = self.body[position]
+                missing = [v for v in variables_of_literal(literal) if v not in bindings[0]]
+                gives = len(missing) == 1 and isinstance(literal, Comparison) and literal.op == "="
+                if position in done or (missing and not gives):
+                    continue
+                done.add(position)
+                found = True
+                if missing:
+                    assert isinstance(literal, Comparison)
+                    other = literal.right if literal.left == missing[0] else literal.left
+                    bindings = [{**b, missing[0]: self._value(other, b)} for b in bindings]
+                else:
+                    bindings = [b for b in bindings if self._holds(literal, b)]
+        return bindings
 
     def _index(self, relation: str, columns: tuple[int, ...]) -> dict[Any, list[tuple[Any, ...]]]:
         found = self._indexes.get((relation, columns))

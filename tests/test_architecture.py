@@ -41,6 +41,9 @@ FILES = [path for folder in ALLOWED for path in sorted((ROOT / folder).rglob("*.
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 MOST_MODULES = 20  # in a folder, unless its README says why
 MOST_LINES = 60  # of a function
+WIDTH_OF_PROSE = 100
+PROSE = (*ALLOWED, "docs", "bench", "editors", "web", "programs", "tests")
+MOST_ANY = 135  # lines of core that name `Any`
 # Names of modules that several folders share, each for one idea.
 SHARED_NAMES = {
     "builder": "reductions of a grammar to nodes",
@@ -193,6 +196,18 @@ def test_no_function_is_longer_than_a_screen() -> None:
     assert not long
 
 
+def test_core_has_real_types() -> None:
+    """`Any` is for values whose kind a comment cannot tell either; the number only falls."""
+    lines = [
+        f"{named(path)}: {line.strip()}"
+        for path in FILES
+        if path.is_relative_to(ROOT / "core")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"\bAny\b", line)
+    ]
+    assert len(lines) <= MOST_ANY, "\n".join(lines)
+
+
 def test_two_modules_share_a_name_only_for_one_idea() -> None:
     """Workloads and competitors are named after what is measured, and count apart."""
     homes: dict[str, list[str]] = {}
@@ -242,3 +257,21 @@ def test_only_storage_tells_the_form_of_facts_by_their_arity() -> None:
         and ast.unparse(node.left).endswith("shape.arity")
     ]
     assert not wrong
+
+
+def test_prose_in_markdown_has_at_most_100_columns() -> None:
+    """But for code, tables, headings and pictures, and for lines with the address of a source."""
+    pages = [*ROOT.glob("*.md"), *(page for folder in PROSE for page in (ROOT / folder).rglob("*.md"))]
+    assert len(pages) > 60
+    wide = []
+    for page in pages:
+        if "node_modules" in page.parts:
+            continue
+        text = re.sub(
+            r"(?ms)^[ >]*```.*?^[ >]*```", lambda code: "\n" * code[0].count("\n"), page.read_text("utf-8")
+        )
+        for number, line in enumerate(text.splitlines(), 1):
+            free = line.lstrip(" >").startswith(("|", "#", "![", "[^")) or line.startswith("    ")
+            if len(line) > WIDTH_OF_PROSE and not free:
+                wide.append(f"{named(page)}:{number}")
+    assert not wide

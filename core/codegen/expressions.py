@@ -13,6 +13,7 @@ from typing import Any
 
 from everlog.core import program as p
 from everlog.core.program import Call, Constant, Kind, Value, Variable, values
+from everlog.core.program.aggregates.folded import folded
 from everlog.core.program.bodies import may_fail
 from everlog.core.program.functors import BUILTINS, COMPARISONS, as_kind, call_functor, range_values
 from everlog.core.program.order import rank
@@ -73,6 +74,13 @@ class Expressions:
         self.walrus += 1
         value = f"_w{self.walrus}"
         return f"({value} if -0x8000000000000000 <= ({value} := {text}) <= 0x7FFFFFFFFFFFFFFF else _wrap({value}))"
+
+    def total(self, literal: p.Aggregate) -> str:
+        """The name of the function that makes a list of targets an aggregate's value."""
+        if literal.start is None:
+            return f"_total_{literal.op}_{literal.kind}"
+        functor, start = self.functors[literal.op[1:]], literal.start.value
+        return self.named("total", lambda found: folded(functor, start, found))
 
     def comparison(self, op: str, left: str, right: str, kind: Kind) -> str:
         if op in _SYMBOLS and not (op == "=" and kind is Kind.FLOAT):

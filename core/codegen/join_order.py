@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from everlog.core import program as p
+from everlog.core.codegen.trial_joins import NOTHING, Extension, Trial, extended, given, tested, weighed
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -80,6 +81,21 @@ class _Prefix:
     sources: Mapping[Variable, Source | None]
     order: tuple[Estimate, ...]
     tested: frozenset[int]
+
+
+class _Candidate(NamedTuple):
+    """One more atom for a prefix: all steps, the rows left, and those tried for each row before."""
+
+    cost: float
+    rows: float
+    tried: float
+    prefix: _Prefix
+    position: int
+    found: Extension | None  # by a trial
+
+    def joins_at_least(self, rows: float) -> _Candidate:
+        """The same where so many rows are left: no row is tried less often than it is left."""
+        return self._replace(cost=max(self.cost, self.prefix.cost + self.prefix.rows + rows))
 
 
 class Ordering:
@@ -179,21 +195,45 @@ class Ordering:
     # ── two ways to search ───────────────────────────────────────────────────────────────────
 
     def _exhaustive(self, start: _Prefix, left: list[int]) -> _Prefix:
-        layer = {0: start}
+        layer, trials = {0: start}, {0: self._first_trial(start)}
         for _ in left:
-            following: dict[int, tuple[float, float, float, _Prefix, int]] = {}
+            following: dict[int, list[_Candidate]] = {}
             for mask, prefix in layer.items():
+                trial = trials.pop(mask)
                 open_ = [(1 << n, i) for n, i in enumerate(left) if not mask & 1 << n]
                 ready = [x for x in open_ if self._is_ready(prefix, x[1])]
-                connected = [x for x in ready if self._is_connected(prefix, x[1]) or self._is_tiny(x[1])]
+                if any(self._is_connected(prefix, x[1]) for x in ready):
+                    ready = [x for x in ready if self._is_connected(prefix, x[1]) or self._is_tiny(x[1])]
                 atoms = [x for x in open_ if isinstance(self.body[x[1]], Atom)]
-                for bit, position in connected or ready or atoms:
-                    found = *self._estimated(prefix, position), prefix, position
-                    best = following.get(mask | bit)
-                    if best is None or found[0] < best[0]:
-                        following[mask | bit] = found
-            layer = {mask: self._joined(*found) for mask, found in following.items()}
+                for bit, position in ready or atoms:
+                    tried = self._tried(trial, prefix, position)
+                    estimated = self._estimated(prefix, position, tried)
+                    following.setdefault(mask | bit, []).append(_Candidate(*estimated, prefix, position, tried))
+            layer = {}
+            for mask, candidates in following.items():
+                layer[mask], trials[mask] = self._best(candidates)
         return next(iter(layer.values()))
+
+    def _best(self, candidates: list[_Candidate]) -> tuple[_Prefix, Trial | None]:
+        """The best way to join a set of atoms, and a trial of them.
+
+        All ways lead to the same rows, so what is known from a trial of one holds for all.
+        """
+        tried = [one.found for one in candidates if one.found is not None]
+        if not tried:
+            return self._chosen(candidates), None
+        known = next((one for one in tried if one.trial.exact), tried[0])
+        if self.set_variable is None:
+            candidates = [one.joins_at_least(known.left) for one in candidates]
+        best = self._chosen(candidates)
+        trial, left = self._tested_trial(known.trial, known.left)
+        if self.set_variable is None:
+            best = evolve(best, rows=left)
+        return best, trial if trial.can_go_on else None
+
+    def _chosen(self, candidates: Sequence[_Candidate]) -> _Prefix:
+        best = min(candidates, key=_cost)
+        return self._joined(best.cost, best.rows, best.tried, best.prefix, best.position)
 
     def _greedy(self, start: _Prefix, left: list[int]) -> _Prefix:
         """The next atom is the one that leaves the fewest rows, looked up in a heap."""
@@ -242,17 +282,60 @@ class Ordering:
         sources = {v: self.final.sources.get(v) for v in self.variables[position] if v in bound}
         return self._matches(_Prefix(0.0, 1.0, sources, (), frozenset()), position)[0]
 
+    # ── trials ───────────────────────────────────────────────────────────────────────────────
+
+    def _first_trial(self, start: _Prefix) -> Trial | None:
+        if self.first is None:
+            return self._tested_trial(NOTHING, 1.0)[0]
+        atom = self.body[self.first]
+        assert isinstance(atom, Atom)
+        found = extended(NOTHING, atom, self._known(atom), sampled=True)
+        return None if found is None else self._tested_trial(found.trial, found.left)[0]
+
+    def _tried(self, trial: Trial | None, prefix: _Prefix, position: int) -> Extension | None:
+        """One more atom, tried on the rows of a trial; None if that cannot be."""
+        literal = self.body[position]
+        if trial is None or not isinstance(literal, Atom) or self.observed:
+            return None
+        if any(v in prefix.sources and v not in trial.columns for v in self.variables[position]):
+            return None
+        return extended(trial, literal, self._known(literal))
+
+    def _tested_trial(self, trial: Trial, left: float) -> tuple[Trial, float]:
+        """A trial, and the rows of its prefix, after the tests that are ready."""
+        waiting, found, before = [i for i in self.tests if i not in trial.done], True, trial
+        while found:
+            found = False
+            for position in list(waiting):
+                literal = self.body[position]
+                if isinstance(literal, Aggregate):
+                    continue
+                if self.variables[position] <= trial.columns.keys():
+                    passed = tested(trial, literal, self._known)
+                    if passed is None:
+                        passed = weighed(trial, _LEFT_BY.get(getattr(literal, "op", ""), _LEFT_BY_NEGATION))
+                else:
+                    passed = given(trial, literal)
+                if passed is not None:
+                    trial, found = passed, True
+                    waiting.remove(position)
+        if before.rows:
+            left *= trial.total / before.total if trial.rows or trial.exact else 0.5 / len(before.rows)
+        return evolve(trial, done=frozenset(self.tests).difference(waiting)), left
+
     # ── one more literal ─────────────────────────────────────────────────────────────────────
 
     def _next(self, prefix: _Prefix, position: int) -> _Prefix:
         """The prefix with one more atom, and with the tests that become ready."""
         return self._joined(*self._estimated(prefix, position), prefix, position)
 
-    def _estimated(self, prefix: _Prefix, position: int) -> tuple[float, float, float]:
+    def _estimated(
+        self, prefix: _Prefix, position: int, found: Extension | None = None
+    ) -> tuple[float, float, float]:
         """All steps, the rows left, and the rows tried for each row before, with one more atom."""
         literal = self.body[position]
         new = self.variables[position].difference(prefix.sources)
-        tried, matches = self._matches(prefix, position)
+        tried, matches = self._matches(prefix, position) if found is None else (found.tried, found.matches)
         rows, weight = prefix.rows * max(matches, _FEW), 1.0
         if self.set_variable in new:
             if len(new) == 1 and prefix.sources:  # sets are intersected: their values are not run through
@@ -441,6 +524,10 @@ class Ordering:
             if len(known) == 2:
                 return known[0][0].matching((known[0][1],), known[1][0], (known[1][1],))
         return _LEFT_BY.get(op, 0.5)
+
+
+def _cost(candidate: _Candidate) -> float:
+    return candidate.cost
 
 
 def _variable_columns(atom: Atom) -> tuple[tuple[int, Variable], ...]:

@@ -6,16 +6,18 @@
 | `stepping/` | one step through the units |
 | `keepers/` | the strategies, a module for each |
 | `network` | all keepers, their readers, and their survival of a change of rules |
-| `fused`, `unrolled`, `ways` | single updates, compiled to one function |
+| `fused`, `ways` | single updates, compiled to one function |
 | `watch` | rules that move to another view of their join |
 | `engine` | small and large steps, reads, changes of rules |
 | `compiled_query` | compiled queries |
+| `demands` | who asks for what of relations on demand |
 | `explain`, `statistics`, `told_statistics` | plan, delta rules and measurements, for readers |
 """
 
 from everlog.core.engine.engine import Engine, Witness
 from everlog.core.engine.keepers.unit_strategies import STRATEGIES
-from everlog.core.engine.planning.plan import NoSuchStrategy, Plan, make_plan
+from everlog.core.engine.planning.plan import Plan, make_plan
+from everlog.core.engine.planning.systems import NoSuchStrategy
 from everlog.core.engine.statistics import Statistics
 from everlog.core.runtime.guards import LimitExceeded, Limits, Progress
 

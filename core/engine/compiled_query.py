@@ -25,6 +25,8 @@ from everlog.core.ir.printer import LAZY, Access
 from everlog.core.ir.uses import Action, Use
 from everlog.core.program import PARAMETERS, Atom, Row, Rule, Wildcard, atoms_of
 from everlog.core.program.bodies import variables_of_literal
+from everlog.core.program.containment import Covering, covered
+from everlog.core.program.demand import Adorned
 from everlog.core.program.values import EvaluationError
 from everlog.core.storage.lazy_index import LazyIndex
 from everlog.core.storage.table_shapes import shape_of
@@ -54,9 +56,11 @@ class CompiledQuery:
 
     def __init__(self, engine: Engine, rules: Sequence[Rule]) -> None:
         self._engine, self._rules = engine, [_with_rows(rule) for rule in rules]
+        self._written = list(rules)
         self._distinct = len(rules) < 2 and not any(may_repeat(_showing_parameters(rule)) for rule in rules)
         reads = dict.fromkeys(atom.relation for rule in rules for atom, _ in atoms_of(rule.body))
         self._reads = tuple(name for name in reads if name != PARAMETERS)
+        self._covering: list[Covering] = []  # relations that are read instead of parts of the bodies
         self._code: list[Compiled] = []
         self._sizes: dict[str, int] = {}
 
@@ -68,12 +72,19 @@ class CompiledQuery:
         Cost: that of the joins, as far as the caller iterates; missing indexes are built once
         lookups have cost as much.
         """
+        demands = self._engine.demands
+        if any(map(demands.is_on_demand, self._reads)):
+            return iter(demands.answers(self._written, parameters))
+        if any(self._engine.given(each.by.relation) for each in self._covering):
+            self._code = []  # it has facts of its own now
         store = self._engine.store_for(self._reads)
         tables = {name: store.tables[name] for name in self._reads}
         sizes = {name: table.about() for name, table in tables.items()}
         if not self._code or any(is_other_size(self._sizes[name], size) for name, size in sizes.items()):
-            compiled = [self._compiled(rule, store) for rule in self._rules]
-            self._code, self._sizes = compiled, sizes  # together: a limit may interrupt at any time
+            rules, covering = self._covered()
+            compiled = [self._compiled(rule, store) for rule in rules]
+            # together: a limit may interrupt at any time
+            self._code, self._sizes, self._covering = compiled, sizes, covering
         runs: list[Iterator[Row]] = []
         values = parameters if len(parameters) == 1 else (_padded(parameters, 0),)
         for rule, code in zip(self._rules, self._code, strict=True):
@@ -81,6 +92,22 @@ class CompiledQuery:
             runs.append(_blaming(rule, run(values, None)))  # a generator
         found = runs[0] if len(runs) == 1 else chain.from_iterable(runs)
         return found if self._distinct else _once(found)
+
+    def coverings(self) -> list[Covering]:
+        """The parts of the query that are read from relations that hold their answers."""
+        return self._covered()[1]
+
+    def demands(self) -> list[tuple[Adorned, Atom]]:
+        """What the query asks of relations on demand: the parts, and where the values come from."""
+        live = self._engine.plan.demand
+        if live is None:
+            return []
+        return [(part, made.head) for rule in self._written for part, made in live.asking(rule)[0]]
+
+    def _covered(self) -> tuple[list[Rule], list[Covering]]:
+        known = [rule for rule in self._engine.answering if not self._engine.given(rule.head.relation)]
+        found = [covered(rule, known) for rule in self._rules]
+        return [rule for rule, _ in found], [each for _, coverings in found for each in coverings]
 
     def _compiled(self, rule: Rule, store: Store) -> Compiled:
         first = _parameters(rule)

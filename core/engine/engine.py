@@ -19,14 +19,16 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from attrs import frozen
 
-from everlog.core.codegen.join_order import Ordering
+from everlog.core.engine.demands import Demands
 from everlog.core.engine.fused import Fused, MetFailure
 from everlog.core.engine.keepers.base import BaseKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.network import Network
+from everlog.core.engine.planning.demand_parts import DEMAND
 from everlog.core.engine.planning.plan import GIVEN as BASE_ONLY
-from everlog.core.engine.planning.plan import make_plan
+from everlog.core.engine.planning.plan import Plan, make_plan
 from everlog.core.engine.planning.systems import Refused, with_auxiliaries
+from everlog.core.engine.shown_joins import join_plans
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.stepping.broken import BrokenEngine
 from everlog.core.engine.stepping.changes import NOTHING, BaseRows, ToldChanges
@@ -36,11 +38,11 @@ from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.engine.stepping.work import Enough
 from everlog.core.engine.told_statistics import told
-from everlog.core.engine.unrolled import Follow
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
-from everlog.core.evaluate.shown_plans import ShownPlan, plan_of_estimates
-from everlog.core.program import Atom, Program, Row, Rule, Value, Variable
+from everlog.core.evaluate.shown_plans import ShownPlan
+from everlog.core.program import Program, Row, Rule, Value, Variable
+from everlog.core.program.containment import answering_rules
 from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import Pause, collector_paused, without_collections
@@ -55,7 +57,7 @@ _T = TypeVar("_T")
 
 LARGE = 64  # updates from which a step may be a large one
 PART = 4  # a large step changes at least 1/4 of the base facts
-MEASURED = 200  # one of this many single updates takes the general way, to measure rules
+MEASURED = 200  # one of this many fused updates takes the general way, to measure rules
 
 Net: TypeAlias = Mapping[str, tuple[list[Row], list[Row]]]  # relation → base facts that go, that come
 Seal: TypeAlias = Callable[[Net], None]
@@ -97,9 +99,27 @@ def _whole(method: _Step) -> _Step:
     return step  # type: ignore[return-value]  # of the same signature
 
 
+def reported_by(plan: Plan, program: Program) -> frozenset[str]:
+    """The relations whose changes a step reports: those declared, and parts of those on demand."""
+    if plan.demand is None:
+        return frozenset(program.relations)
+    return frozenset(program.relations.keys() - plan.demand.parts.keys()) | plan.demand.made
+
+
+def _difference(before: Mapping[str, set[Row]], after: Mapping[str, set[Row]]) -> dict[str, dict[Row, int]]:
+    """Facts that went and came, for relations that have any."""
+    found: dict[str, dict[Row, int]] = {}
+    for name in dict.fromkeys([*before, *after]):
+        old, new = before.get(name, set()), after.get(name, set())
+        if old != new:
+            found[name] = dict.fromkeys(old - new, -1) | dict.fromkeys(new - old, 1)
+    return found
+
+
 @without_collections
-def _followed(follow: Follow, step: Step, gone: Facts, new: Facts) -> None:
-    follow(step, gone, new)
+def _followed(step: Step, name: str, gone: Facts, new: Facts) -> None:
+    step.spread(name, gone, new)
+    step.run()
 
 
 class Engine:
@@ -142,35 +162,60 @@ class Engine:
         self._trial: Callable[[Changes], Any] | None = None  # asked at the end of a step: see `what_if`
         self._asked = dict(strategies or {})
         self._steps = 0
-        self.measured = MEASURED  # 1: every step takes the general way, for a profile
+        self.measured = MEASURED  # 1: no update is fused, for a profile
         self.moved: dict[str, Move] = {}  # rules that moved, with their last move
         self.anew: dict[str, tuple[int, int]] = {}  # unit → steps in which it gave up following, the last one
         self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its witnesses, seconds
-        self._network = Network(make_plan(program, self._asked), program.relations)
+        self.demands = Demands(self)
+        plan = make_plan(program, self._asked)
+        self._network = Network(plan, reported_by(plan, program))
         self._base_facts = 0
         self._know(program)
         start = program.facts if given is None else given
-        rows_of_start = {name: list(dict.fromkeys(rows)) for name, rows in start.items()}
+        rows_of_start = {name: list(dict.fromkeys(rows)) for name, rows in (*start.items(), *plan.given.items())}
         self.computed: dict[str, tuple[float, int]] = {}  # unit → seconds and facts when last computed
         net: Net = {name: ([], rows) for name, rows in rows_of_start.items() if rows}
         self._compute(net, everything=True, kept=kept)
 
     def _know(self, program: Program) -> None:
         self._arities = {name: relation.arity for name, relation in program.relations.items()}
+        self._told = frozenset(name for name in program.relations if not self.demands.is_on_demand(name))
         self._insert_only = frozenset(name for name, r in program.relations.items() if r.insert_only)
         home = self._network.home
         self._refused = {name: why for name in program.relations if (why := home[name].refusal(name))}
         self._small = self._begin()
         self._proved: set[tuple[str, bool]] = set()  # relations and whether a fact comes: `_prove_for`
+        self._answering: tuple[Rule, ...] | None = None  # found when somebody queries
         self._watch = JoinWatch(self._network)
-        self._ways = self._make_ways(program)
-
-    def _make_ways(self, program: Program) -> Ways:
-        return Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == BASE_ONLY])
+        self._base_only = {name for name in program.relations if self.strategy_of(name)[0] == BASE_ONLY}
+        self._ways = Ways(self._network, self._base_only)
 
     @property
     def tables(self) -> dict[str, Table]:
         return self._network.store.tables
+
+    @property
+    def plan(self) -> Plan:
+        return self._network.plan
+
+    @property
+    def asked_strategies(self) -> Mapping[str, str]:
+        """The strategies that were asked for beside the program."""
+        return self._asked
+
+    @property
+    def answering(self) -> tuple[Rule, ...]:
+        """The rules whose relations may be read instead of their bodies."""
+        if self._answering is None:
+            is_on_demand = self.demands.is_on_demand
+            found = answering_rules(self.program)
+            self._answering = tuple(rule for rule in found if not is_on_demand(rule.head.relation))
+        return self._answering
+
+    @property
+    def in_trial(self) -> bool:
+        """Whether a step is being tried: until it is undone, no other can be made."""
+        return self._trial is not None
 
     @property
     def limits(self) -> Limits:
@@ -203,31 +248,27 @@ class Engine:
             raise
 
     def _update(self, relation: str, row: Row, insert: bool) -> Changes:
-        self._steps = steps = self._steps + 1
-        if not steps & (steps - 1):  # 1, 2, 4, 8, …
-            self._forget_if_grown()
-        if steps % self.measured:
-            guard, fused = self.guard, None
-            if guard.progress is None and guard.limits.facts is None:  # derived facts are not counted
-                fused = self._ways.fused(relation, insert)
-            follow = None if fused is not None else self._ways.unrolled(relation)
-            if fused is not None or follow is not None:
-                told = self._single(relation, row, insert, fused, follow)
-                watch = self._watch
-                watch.due -= 1
-                if watch.due < 0:
-                    self._look_at_joins()
-                return told
-        return self._apply(self._net([Update(relation, row, insert)]))
+        self._count_step()
+        if relation not in self._base_only:
+            return self._apply(self._net([Update(relation, row, insert)]))
+        guard, fused = self.guard, None
+        self._network.store.weight = 1
+        if guard.progress is None and guard.limits.facts is None:  # derived facts are not counted
+            fused = self._ways.fused(relation, insert)
+            if fused is not None and not self._steps % self.measured:
+                fused, self._network.store.weight = None, self.measured
+        told = self._single(relation, row, insert, fused)
+        watch = self._watch
+        watch.due -= 1
+        if watch.due < 0:
+            self._look_at_joins()
+        return told
 
     def _count_step(self) -> None:
         self._steps += 1
-        if not self._steps & (self._steps - 1):
-            self._forget_if_grown()
-
-    def _forget_if_grown(self) -> None:
-        self._network.forget_grown_tasks()
-        self._ways.forget_if_grown()
+        if not self._steps & (self._steps - 1):  # 1, 2, 4, 8, …
+            self._network.forget_grown_tasks()
+            self._ways.forget_if_grown()
 
     @_whole
     def insert(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
@@ -267,8 +308,10 @@ class Engine:
         Cost: that of the step, of `ask`, and of undoing the step.
         """
         net = self._net(updates)
-        if not net:
-            return ask(NOTHING)
+        return self.trial(net, ask) if net else ask(NOTHING)
+
+    def trial(self, net: Net, ask: Callable[[Changes], _T]) -> _T:
+        """As `what_if`, for a change of base facts."""
         self._trial = ask
         try:
             self._try(net)
@@ -283,6 +326,15 @@ class Engine:
     def _try(self, net: Net) -> Changes:
         return self._apply(net)
 
+    @_whole
+    def ask_for(self, net: Net) -> Changes:
+        """Change what is asked for of relations on demand: a step that is not sealed."""
+        seal, self.seal = self.seal, None
+        try:
+            return self._apply(net)
+        finally:
+            self.seal = seal
+
     def prove_all(self) -> None:
         """Make the witnesses of all facts, which proofs in a trial need."""
         self._prove(self._network.keepers)
@@ -293,7 +345,7 @@ class Engine:
         number = sum(len(gone) + len(new) for gone, new in net.values())
         if number >= self.large and number * PART >= self._base_facts:
             return self._compute(net)
-        self._network.store.weight = self.measured if number == 1 else 1
+        self._network.store.weight = 1
         with self.guard:
             try:
                 changes = self._follow(net)
@@ -322,7 +374,7 @@ class Engine:
             with self.guard.shield:
                 self.moved.update(self._watch.move(moving, self._steps))
                 self._small = self._begin()
-                self._ways = self._make_ways(self.program)
+                self._ways = Ways(self._network, self._base_only)
 
     def _net(self, updates: Sequence[Update]) -> Net:
         """The net effect of a step: for each relation the base facts that go and come."""
@@ -369,11 +421,12 @@ class Engine:
 
     def _changes(self, step: Step) -> Changes:
         """The changes of a step in declared relations."""
-        declared = {name: change for name, change in step.changes.items() if name in self._arities}
-        return ToldChanges(self._network.store.shapes, declared)
+        declared = {name: change for name, change in step.changes.items() if name in self._told}
+        told = ToldChanges(self._network.store.shapes, declared)
+        return told.with_rows(self.demands.told(step.changes)) if self.demands.watched else told
 
-    def _single(self, name: str, row: Row, insert: bool, fused: Fused | None, follow: Follow | None) -> Changes:
-        """Apply one update of a base relation by its compiled function."""
+    def _single(self, name: str, row: Row, insert: bool, fused: Fused | None) -> Changes:
+        """Apply one update of a base relation, by its compiled function if there is one."""
         table = self._network.store.tables[name]
         shape = table.shape
         if len(row) != shape.arity:
@@ -394,9 +447,11 @@ class Engine:
                 if fused is not None:
                     fused(step, row, rows)
                     changes: Changes = ToldChanges.of_rows(rows)
-                elif follow is not None:
+                    if self._network.plan.demand is not None:
+                        changes = self.demands.of_rows(rows, self._told)
+                else:
                     facts, nothing = shape.facts_of([row]), shape.empty()
-                    _followed(follow, step, *((nothing, facts) if insert else (facts, nothing)))
+                    _followed(step, name, *((nothing, facts) if insert else (facts, nothing)))
                     changes = self._changes(step)
                 if self.seal is not None:
                     self._have_sealed({name: ([], [row]) if insert else ([row], [])})
@@ -538,7 +593,7 @@ class Engine:
         """Recompute a unit, and record what changed if that is reported."""
         store = self._network.store
         before: dict[str, Facts] = {}
-        reported = [name for name in keeper.relations if name in self.program.relations]
+        reported = [name for name in keeper.relations if name in self._network.reported]
         if isinstance(keeper, BaseKeeper) or not report:
             reported = []  # the change of base facts is known: see `_compute`
         told = bool(reported) and isinstance(store.tables[reported[0]], WordTable)
@@ -590,18 +645,33 @@ class Engine:
 
     def stream(self, relation: str) -> Iterator[Row]:
         """The facts of a relation in no order, to be read before the next step."""
+        if self.demands.is_on_demand(relation):
+            return iter(self.demands.lookup(relation, {}))
         return self._table(relation).rows()
 
     def view(self, relation: str) -> frozenset[Row]:
-        return frozenset(self._table(relation).rows())
+        return frozenset(self.stream(relation))
 
     def rows(self, relation: str) -> Iterable[Row]:
         """The facts of a relation in sorted order."""
+        if self.demands.is_on_demand(relation):
+            return sorted(self.demands.lookup(relation, {}))
         table = self._table(relation)
         return table.sorted_rows()
 
     def size(self, relation: str) -> int:
+        if self.demands.is_on_demand(relation):
+            return len(self.demands.lookup(relation, {}))
         return len(self._table(relation))
+
+    def kept(self, relation: str) -> int:
+        """The number of facts that are there: of a relation on demand, those asked for."""
+        live = self._network.plan.demand
+        parts = () if live is None else live.parts.get(relation, ())
+        rows = {row for part in parts for row in self.tables[part.name].rows()} if len(parts) > 1 else ()
+        if rows:
+            return len(rows)
+        return len(self.tables[parts[0].name]) if parts else len(self._table(relation))
 
     def given(self, relation: str) -> Collection[Row]:
         """The base facts of a relation."""
@@ -612,6 +682,9 @@ class Engine:
 
         Cost: that of the facts found, once there is an index.
         """
+        if self.demands.is_on_demand(relation):
+            yield from self.demands.lookup(relation, bound)
+            return
         table = self._table(relation)
         key = tuple(sorted(bound))
         rest = tuple(c for c in range(table.shape.arity) if c not in bound)
@@ -646,26 +719,15 @@ class Engine:
 
     def strategy_of(self, relation: str) -> tuple[str, str]:
         """The strategy that maintains a relation, and why."""
+        live = self._network.plan.demand
+        if live is not None and relation in live.parts:
+            return DEMAND, ", ".join(part.adornment for part in live.parts[relation]) or "nobody asks for it"
         planned = self._network.home[relation].planned
         return planned.strategy, planned.why
 
     def join_plans(self, only: str | None = None) -> Iterator[ShownPlan]:
-        """How each rule is joined with the facts that are there now: whole, and from each change.
-
-        Rules of recursions, and those that a view of their join serves, are joined in other ways
-        and left out.  `only` names one relation or one rule.
-        """
-        store = self._network.store
-        recursive = {rule.name for unit in store.plan.units if unit.unit.recursive for rule in unit.unit.rules}
-        for rule in store.plan.program.rules:
-            atoms = [place for place, literal in enumerate(rule.body) if isinstance(literal, Atom)]
-            if only not in (None, rule.name, rule.head.relation) or rule.name in recursive:
-                continue
-            if len(atoms) > 1 and self._network.strategy_now(rule) in ("delta", "counts"):
-                known = store.statistics(rule)
-                for delta in (None, *atoms):
-                    ordering = Ordering(rule.body, known, first=delta, fixed=rule.order_of(delta))
-                    yield plan_of_estimates(rule, delta, ordering.chosen())
+        """How each rule joins the facts that are there now: as a whole, and from each change."""
+        return join_plans(self._network, only)
 
     def statistics(self) -> Statistics:
         found = statistics_of(self._network, self.moved, self.computed, self.proving, self.anew)
@@ -683,26 +745,40 @@ class Engine:
         }
 
     def state(self) -> Iterator[tuple[str, int, Columns]]:
-        """The saved state of units with rules: name, number of facts, columns."""
+        """The saved state of units with rules: name, number of facts, columns.
+
+        What somebody asks for is not saved: whoever opens the file asks again.
+        """
+        asked = self._network.reached(self._network.plan.given)
         for keeper in self._network.keepers:
-            columns = keeper.state() if keeper.planned.unit.rules else None
+            lasting = keeper not in asked or not self.program.relations.keys().isdisjoint(keeper.relations)
+            columns = keeper.state() if keeper.planned.unit.rules and lasting else None
             if columns is not None:
                 yield keeper.planned.name, sum(len(self.tables[name]) for name in keeper.relations), columns
 
     # ── other rules ──────────────────────────────────────────────────────────────────────────
 
-    @_whole
     def change_program(self, program: Program) -> Changes:
         """Change rules and declarations, all or none; compute only what depends on them."""
-        program = with_auxiliaries(program, self._asked)
+        return self._switch(with_auxiliaries(program, self._asked))
+
+    def plan_again(self) -> None:
+        """Plan the same program again: other parts of relations on demand are asked for."""
+        seal, self.seal = self.seal, None
+        try:
+            self._switch(self.program)
+        finally:
+            self.seal = seal
+
+    @_whole
+    def _switch(self, program: Program) -> Changes:
         old, old_program = self._network, self.program
-        plan = make_plan(program, self._asked)
-        before: dict[str, Table] = {
-            name: table for name, table in old.store.tables.items() if name in old_program.relations
-        }
+        plan = make_plan(program, self._asked, self.demands.asked)
+        before: dict[str, Table] = {name: table for name, table in old.store.tables.items() if name in self._told}
+        watched = self.demands.watched_rows()
         with collector_paused(), self.guard:
             try:
-                network, fresh = old.changed(plan, old_program, program)
+                network, fresh = old.changed(plan, old_program, program, reported_by(plan, program))
                 self._network, self.program = network, program
                 step = self._begin()
                 for keeper in fresh:
@@ -710,15 +786,18 @@ class Engine:
                 with self.guard.shield:
                     step.all_awake()
                     self._know(program)
-                number = sum(len(self.given(name)) for name in program.relations)
-                now = {rule.name: network.strategy_now(rule) for rule in program.rules}
+                number = sum(len(self.given(name)) for name in (*program.relations, *plan.given))
+                now = {rule.name: network.strategy_now(rule) for rule in plan.written.values()}
                 moved = {name: to for name, to in self.moved.items() if now.get(name) == to.strategy}
                 changes = {}
                 for name in dict.fromkeys([*old_program.relations, *program.relations]):
+                    if self.demands.is_on_demand(name) or (name in old_program.relations and name not in before):
+                        continue
                     change = network.difference(name, before.get(name), old)
                     if change is not None:
                         changes[name] = change
                 reported = ToldChanges({**old.store.shapes, **network.store.shapes}, changes)
+                reported = reported.with_rows(_difference(watched, self.demands.watched_rows()))
                 self._have_sealed(network.base_change(old, old_program, program))
                 self._base_facts, self.moved, self.guard.committed = number, moved, True
             except BaseException as error:

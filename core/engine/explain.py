@@ -10,6 +10,7 @@ from attrs import evolve
 from everlog.core.engine.keepers.unit_strategies import keeper_type
 from everlog.core.engine.network import Network
 from everlog.core.engine.planning.costs import Costs, RuleCost, rule_costs
+from everlog.core.engine.planning.demand_parts import DEMAND, Demands
 from everlog.core.engine.planning.plan import (
     CLASSES,
     GIVEN,
@@ -25,6 +26,7 @@ from everlog.core.joins.exponents import refuge_of
 from everlog.core.joins.join_strategies import AUTO
 from everlog.core.joins.strategy_choice import JoinChoice
 from everlog.core.program import Program, atoms_of
+from everlog.core.program.demand import Adorned
 from everlog.core.program.dependencies import Unit
 
 Asked = Mapping[str, str]
@@ -42,10 +44,12 @@ def explain_plan(
     asked: Asked | None = None,
     only: str | None = None,
     moved: Moved | None = None,
+    demands: Demands | None = None,
 ) -> str:
     """Every unit with its strategy, and every rule with its class and cost.
 
-    `only` names one relation or one rule; `moved` has the last move of each rule that moved.
+    `only` names one relation or one rule; `moved` has the last move of each rule that moved, and
+    `demands` what is asked for of relations on demand.
 
     >>> from everlog.dsl.check import compile_text
     >>> program = compile_text('''
@@ -56,10 +60,11 @@ def explain_plan(
       class        recursive: `path` depends on itself
       one update   no promise: follows the facts that change, ...
     """
-    plan = make_plan(program, asked)
+    plan = make_plan(program, asked, demands)
     costs = Costs(plan, _choices(moved))
     program = with_auxiliaries(program, asked or {})
-    bare = [unit.name for unit in plan.units if unit.strategy == GIVEN]
+    asked_for = {} if plan.demand is None else plan.demand.parts
+    bare = [unit.name for unit in plan.units if unit.strategy == GIVEN and unit.name not in asked_for]
     derived = [unit for unit in plan.units if unit.strategy != GIVEN]
     computed = derived if deltas else [unit for unit in derived if not all(map(is_made, unit.unit.relations))]
     if only is not None and only in plan.written:
@@ -68,8 +73,9 @@ def explain_plan(
     if only is not None and only not in program.relations:
         raise NotInProgram(f"the program has no relation or rule `{only}`")
     lines = [f"facts: {', '.join(bare)}"] if bare and (only is None or only in bare) else []
+    lines += [] if plan.demand is None else list(plan.demand.lines(only))
     for number, unit in enumerate(computed, 1):
-        if only is not None and only not in unit.unit.relations:
+        if only is not None and only not in unit.unit.relations and not _is_part(unit, only, asked_for):
             continue
         names = [name for name in unit.unit.relations if deltas or not is_made(name)]
         lines.append(f"unit {number}: {', '.join(names)}")
@@ -83,6 +89,12 @@ def explain_plan(
         if deltas:
             lines += [f"    {line}" for line in keeper_type(unit).told_deltas(unit)]
     return "\n".join(lines)
+
+
+def _is_part(unit: PlannedUnit, relation: str, parts: Mapping[str, tuple[Adorned, ...]]) -> bool:
+    """Whether a unit has a part of a relation on demand."""
+    names = {name for part in parts.get(relation, ()) for name in (part.name, part.magic)}
+    return not names.isdisjoint(unit.unit.relations)
 
 
 def fitting_systems(program: Program, unit: PlannedUnit) -> Iterator[tuple[Described, str]]:
@@ -238,19 +250,21 @@ def explanation(program: Program, asked: Asked | None = None, moved: Moved | Non
     plan = make_plan(program, asked)
     program = with_auxiliaries(program, asked or {})
     home = {name: unit for unit in plan.units for name in unit.unit.relations}
+    parts = {} if plan.demand is None else plan.demand.parts
+    on_demand = {name: [part.adornment for part in found] for name, found in parts.items()}
     reads: dict[str, dict[str, str]] = {name: {} for name in program.relations}
     for rule in program.rules:
         known = reads[rule.head.relation]
         for atom, use in atoms_of(rule.body):  # of several uses, the one furthest from a join
             known[atom.relation] = max(use, known.get(atom.relation, use), key=_USES.index)
     return {
-        "facts": [name for name in program.relations if home[name].strategy == GIVEN],
+        "facts": [n for n in program.relations if home[n].strategy == GIVEN and n not in on_demand],
         "relations": [
             {
                 "name": name,
                 "columns": [f"{c.name}:{c.type_name or c.kind}" for c in relation.columns],
-                "strategy": home[name].strategy,
-                "why": home[name].why,
+                "strategy": DEMAND if name in on_demand else home[name].strategy,
+                "why": ", ".join(on_demand[name]) if name in on_demand else home[name].why,
                 "recursive": home[name].unit.recursive,
                 "insert_only": relation.insert_only,
                 "reads": reads[name],
@@ -266,7 +280,7 @@ def explanation(program: Program, asked: Asked | None = None, moved: Moved | Non
     }
 
 
-def _system_json(described: Described, unit: PlannedUnit, refusal: str) -> dict[str, Any]:
+def _system_json(described: Described, unit: PlannedUnit, refusal: str) -> dict[str, object]:
     return {
         "name": described.name,
         "unit": [name for name in unit.unit.relations if not is_made(name)],

@@ -6,8 +6,7 @@ group), its whole effect is compiled row by row instead: the row's tables and in
 rules for this row, and the facts they derive, counted until the turn of their unit.  A row is a
 change of its own, so the sums of `core.dbsp.derive` hold row by row as well.
 
-Other updates (recursion, a relation that a rule reads twice, other aggregates) use
-`core.engine.unrolled`.
+All others (recursion, a relation that a rule reads twice, other aggregates) go the general way.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from attrs import define, evolve, field
 from everlog.core.codegen.code_lines import Line, comment, defined, identifier
 from everlog.core.codegen.expressions import Expressions
 from everlog.core.engine import row_undo
-from everlog.core.engine.keepers.counted import CountKeeper, DerivingKeeper
+from everlog.core.engine.keepers.counted import Counting, CountKeeper, DerivingKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Task
@@ -180,10 +179,9 @@ class Function:
 
     def rules(self, depth: int, listeners: list[Listener], row: list[str]) -> None:
         for listener in listeners:
-            task, keeper, sign = getattr(listener, "direct", (None, None, 0))
-            if task is None or keeper is None or id(keeper) not in self.pending:
+            if not isinstance(listener, Counting) or id(listener.keeper) not in self.pending:
                 raise CannotFuse("a unit of another kind listens")
-            self.rule(depth, task, keeper, "+" if sign > 0 else "-", row)
+            self.rule(depth, listener.task, listener.keeper, "+" if listener.gains else "-", row)
 
     def rule(self, depth: int, task: Task, keeper: DerivingKeeper, sign: str, row: list[str]) -> None:
         rule, work = task.rule, None if task.use.meter is None else task.use.meter.counter

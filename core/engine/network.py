@@ -122,9 +122,11 @@ class Network:
 
     # ── another program ──────────────────────────────────────────────────────────────────────
 
-    def changed(self, plan: Plan, old: Program, new: Program) -> tuple[Network, list[Keeper]]:
+    def changed(
+        self, plan: Plan, old: Program, new: Program, reported: Iterable[str]
+    ) -> tuple[Network, list[Keeper]]:
         """The network of another plan, and those of its keepers that must be computed."""
-        network = Network(plan, new.relations, self.store.beside())
+        network = Network(plan, reported, self.store.beside())
         store = network.store
         known = {keeper.planned.unit.relations: keeper for keeper in self.keepers}
         store.adopt(plan)
@@ -140,7 +142,7 @@ class Network:
             store.begin(planned.unit.relations)
             keeper = keeper_of(store, planned, number)
             for name in planned.unit.relations:
-                rows = self._base_rows(name, old, new)
+                rows = list(plan.given[name]) if name in plan.given else self._base_rows(name, old, new)
                 keeper.change_given(name, [], rows)
                 if not planned.unit.rules:
                     keeper.give(_NoStep(), name, [], rows)  # type: ignore[arg-type]
@@ -163,6 +165,11 @@ class Network:
             and before.group == planned.group
             and before.joins == planned.joins
             and dirty.isdisjoint(planned.unit.reads)
+            and all(
+                set(former.given_rows(name)) == set(plan.given[name])
+                for name in planned.unit.relations
+                if name in plan.given
+            )
             and all(
                 self.plan.program.relations[name] == plan.program.relations[name]
                 and self.plan.shapes[name] == plan.shapes[name]

@@ -1,4 +1,4 @@
-"""The compiled functions of single updates, for each relation, built on demand."""
+"""The fused functions of single updates, for each relation, built on demand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from everlog.core.engine.fused import Fused, Orders, fused
 from everlog.core.engine.network import Network
-from everlog.core.engine.unrolled import Follow, unrolled
 from everlog.core.storage.table_statistics import is_other_size
 from everlog.core.storage.tables import TableOf
 
@@ -21,7 +20,6 @@ class Ways:
         self._network, self._relations = network, frozenset(relations)
         self._fused: dict[tuple[str, bool], Fused | None] = {}
         self._orders: Orders = {}
-        self._unrolled: dict[str, Follow | None] = {}
         self._indexes = TableOf.built
         self._sizes: dict[str, int] = {}
 
@@ -41,13 +39,6 @@ class Ways:
                 found = fused(self._network, relation, insert, self._orders)
             self._fused[relation, insert] = found
         return self._fused[relation, insert]
-
-    def unrolled(self, relation: str) -> Follow | None:
-        if relation not in self._unrolled:
-            if relation not in self._relations:
-                return None
-            self._unrolled[relation] = unrolled(self._network, relation)
-        return self._unrolled[relation]
 
     def _sizes_now(self) -> dict[str, int]:
         """Estimates: counting a million facts takes as long as a thousand updates."""

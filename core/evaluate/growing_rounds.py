@@ -9,7 +9,6 @@ replaced are gone, because all rules derive at least as much from the better one
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from attrs import define, field
 
@@ -22,7 +21,7 @@ from everlog.core.storage.shape import Facts, Shape
 from everlog.core.storage.tables import Table
 
 Rows = set[Row]
-Derive = Callable[[Facts | None, Any], None]  # from Δ, into a set of rows
+Derive = Callable[[Facts | None, set[Row]], None]  # from Δ, into a set of rows
 Cell = tuple[str, Row]  # a relation, and a key of it
 Change = Callable[[Table, Facts, Facts], None]  # of a table: what goes, what comes
 

@@ -31,7 +31,7 @@ Assemble = Callable[[Rule, int | None, Observed], "Assembled"]
 class NativeTask:
     """One version of a rule: reads Δ of `source` (None: of nothing).
 
-    `owner` is the name of the rule that a user knows.  On several threads nothing is counted.
+    `owner` is the name of the rule that a user knows.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class NativeTask:
     def _most(self, delta: Facts | None) -> int:
         """The rows that a run may try; 0 if there is no other order."""
         steps = [step for step in self.made.plan.steps if not step.within]
-        if not self.has_choice or self.jobs > 1:
+        if not self.has_choice:
             return 0
         expected = sum(step.tried for step in steps)
         if delta is not None and steps:

@@ -13,7 +13,7 @@ from time import perf_counter
 
 from attrs import define, field
 
-from everlog.core.evaluate.shown_plans import ShownPlan
+from everlog.core.evaluate.shown_plans import WITHOUT_EFFECT, ShownPlan
 from everlog.core.program import Rule, atoms_of
 from everlog.core.program.dependencies import Unit
 
@@ -65,7 +65,8 @@ class RunProfile:
                 for plan in one.plans:
                     yield from (f"    {line}" for line in plan.lines())
                 if not one.plans:
-                    yield "    run at once with its unit, in no order of joins"
+                    told = f"; {WITHOUT_EFFECT}" if one.rule.orders else ""
+                    yield f"    run at once with its unit, in no order of joins{told}"
 
     @contextmanager
     def unit(self, unit: Unit, machine: str) -> Iterator[UnitRuns]:

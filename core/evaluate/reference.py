@@ -39,6 +39,7 @@ from everlog.core.program import (
     Wildcard,
 )
 from everlog.core.program.aggregates.best_values import check_ordered, only_maps
+from everlog.core.program.aggregates.folded import folded
 from everlog.core.program.aggregates.joined_values import joined_by_lattices
 from everlog.core.program.bodies import Binding, names, outcomes, schedule, sure_and_open
 from everlog.core.program.dependencies import Unit, units
@@ -264,6 +265,8 @@ class NaiveEvaluation:
                 return [min(targets, key=rank)] if targets else []
             case "max":
                 return [max(targets, key=rank)] if targets else []
+            case op if literal.start is not None:
+                return [folded(self.program.functors[op[1:]], literal.start.value, targets)]
         raise AssertionError(f"no such aggregate: {literal.op}")
 
     # ── terms ────────────────────────────────────────────────────────────────────────────────

@@ -8,9 +8,10 @@ relation is complete.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
-from everlog.core.native.words import SortedWords, empty_words, is_words, new_chooser, new_symbols
+from everlog.core.native.words import SortedRows, SortedWords, empty_words, is_words, new_chooser, new_symbols
 from everlog.core.program import Program, Row
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_statistics import SAMPLE, WHOLE, Statistics
@@ -34,7 +35,8 @@ class Tables(dict[str, Table]):
 
 def statistics_of_words(relation: machine.Relation) -> Statistics:
     """What the planner knows of a complete relation of the compiled machine."""
-    return Statistics(len(relation), relation.sample(SAMPLE if len(relation) > WHOLE else WHOLE))
+    sample = relation.sample(SAMPLE if len(relation) > WHOLE else WHOLE)
+    return Statistics(len(relation), sample, reader=relation.partners)
 
 
 class Relations:
@@ -75,6 +77,8 @@ class Relations:
             else:
                 found = empty_words(self.program.relations[name], self.symbols)
                 found.fill(rows)
+                if is_base:
+                    found.seal()
                 if self.program.relations[name].choices and name not in self.tables:
                     given, found = found, empty_words(self.program.relations[name], self.symbols)
                     self.choosers[name] = new_chooser(found, self.program.relations[name].choices)
@@ -113,8 +117,14 @@ class Relations:
         """The facts in no order."""
         return self.words[name].rows() if name in self.words else self.tables[name].rows()
 
+    def seal(self, names: Iterable[str]) -> None:
+        """Free what only look-ups need: nothing reads these relations any more but for rows."""
+        for name in names:
+            if name in self.words:
+                self.words[name].seal()
+
     def sorted_rows(self, name: str) -> Iterable[Row]:
         if name in self.words:
             return SortedWords(self.words[name])
         table = self.tables[name]
-        return table.shape.sorted_rows(table.facts)
+        return SortedRows(partial(table.shape.sorted_rows, table.facts))

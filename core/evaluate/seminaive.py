@@ -140,6 +140,8 @@ def _evaluated(
     context.shares = True
     relations = Relations(program, context.shapes, base)
     relations.begin, context.tables = context.loaded, relations.tables
+    order = list(order)
+    waiting = _readers(unit for unit, _ in order)
     for unit, why_python in order:
         joins = any(program.relations[name].lattices for name in unit.relations)
         if not (unit.rules or unit.recursive or unit.subsumptions or joins):
@@ -149,7 +151,13 @@ def _evaluated(
                 UnitRun(context, unit, runs).run()
                 if runs is not None:
                     context.tell_plans(unit, runs)
+        relations.seal(name for name in {*unit.reads, *unit.relations} if waiting[name] is unit)
     return Evaluation(program, relations)
+
+
+def _readers(order: Iterable[Unit]) -> dict[str, Unit]:
+    """The last unit that reads each relation, or makes it."""
+    return {name: unit for unit in order for name in (*unit.relations, *unit.reads)}
 
 
 def _recorded(profile: RunProfile | None, unit: Unit, machine: str) -> AbstractContextManager[UnitRuns | None]:

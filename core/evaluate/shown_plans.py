@@ -10,13 +10,14 @@ next atom.  The compiled machine counts both; Python works on sets and counts ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from attrs import asdict, frozen
 
 from everlog.core.codegen.join_order import Estimate
 from everlog.core.evaluate.native_task import NativeTask
 from everlog.core.program import Atom, Constant, Literal, Rule, Variable
+
+WITHOUT_EFFECT = "its `.plan` has no effect"
 
 
 @frozen
@@ -35,7 +36,8 @@ class ShownStep:
 class ShownPlan:
     """One version of a rule; `anew` says how often it was planned again.
 
-    `written`: the order is that of the rule's `.plan`.
+    `written`: the order is that of the rule's `.plan`.  `instead` says what is done where no order
+    is chosen.
     """
 
     rule: str
@@ -44,8 +46,9 @@ class ShownPlan:
     steps: tuple[ShownStep, ...]
     anew: int = 0
     written: bool = False
+    instead: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return asdict(self)
 
     def lines(self) -> Iterator[str]:
@@ -54,6 +57,8 @@ class ShownPlan:
         again = f"   planned anew {self.anew} ×" if self.anew else ""
         written = "   order as written in .plan" if self.written else ""
         yield f"{self.rule}{version}{written}{again}"
+        if self.instead:
+            yield f"  {self.instead}"
         texts = ["  " * (step.within + 1) + f"{step.by} {step.atom}" for step in self.steps]
         width = max(map(len, texts), default=0)
         for text, step in zip(texts, self.steps, strict=True):
@@ -65,12 +70,9 @@ class ShownPlan:
 def plan_of_task(task: NativeTask) -> ShownPlan:
     """The plan that a task of the compiled machine has come to, with its counts."""
     plan = task.made.plan
-    counts: list[tuple[int | None, int | None]] = [(tried, kept) for _, tried, kept in task.made.counted()]
-    if task.jobs > 1:
-        counts = [(None, None)] * len(counts)
     steps = tuple(
-        ShownStep(str(step.literal), _by(step.literal, step.bound), step.tried, *found, step.within)
-        for step, found in zip(plan.steps, counts, strict=True)
+        ShownStep(str(step.literal), _by(step.literal, step.bound), step.tried, tried, kept, step.within)
+        for step, (_, tried, kept) in zip(plan.steps, task.made.counted(), strict=True)
     )
     changed, written = _changed(steps, plan.rule, plan.delta), bool(plan.rule.order_of(plan.delta))
     return ShownPlan(str(plan.rule), plan.delta, True, changed, task.replanned, written)

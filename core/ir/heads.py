@@ -22,7 +22,7 @@ from everlog.core.ir.printer import Printer
 from everlog.core.ir.python_text import key_text, tuple_text
 from everlog.core.ir.set_operations import Derive, Gather, SetPlan, Total
 from everlog.core.ir.uses import Action, hidden_variables
-from everlog.core.program import Aggregate, Atom, Term
+from everlog.core.program import Atom, Term
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, ValueShape
 
@@ -338,23 +338,23 @@ class RulePrinter(Printer):
         self.unless(f"{name} is None")
 
     def aggregate_function(self, function: str, total: Total) -> list[Line]:
-        literal = total.literal
+        literal, value_of = total.literal, self.expressions.total(total.literal)
         text = [Line(1, comment(str(literal))), Line(1, f"{function}_known = {{}}")]
         one = self.inner(total.one)
         text += one.function(f"{function}_run", ["_new"])
         parameters = [one.name(v) for v in literal.outer]
         if total.every is None:
-            return [*one.helpers, *text, *_call_for_one(function, literal, parameters)]
+            return [*one.helpers, *text, *_call_for_one(function, value_of, parameters)]
         every = self.inner(total.every)
         text += every.function(f"{function}_groups", ["_new"])
         if total.ordered is None:
-            call = _call_for_all(function, literal, parameters, total.turns)
+            call = _call_for_all(function, value_of, parameters, total.turns)
         else:
             values = self.expressions.named("intervals", interval_values(total.ordered))
             group = key_text([one.name(v) for v in total.ordered.group])
             outside = tuple_text([one.name(v) for v in total.ordered.outside])
             value = f"{values}({function}_all, {group}, {outside})"
-            call = _call_for_intervals(function, literal, parameters, total.turns, value)
+            call = _call_for_intervals(function, value_of, parameters, total.turns, value)
         return [*one.helpers, *every.helpers, *text, *call]
 
     def inner(self, plan: SetPlan) -> RulePrinter:
@@ -366,7 +366,7 @@ def _is_sized(loop: ir.Loop) -> bool:
     return not (isinstance(loop, ir.Each) and not isinstance(loop.values, ir.Local))
 
 
-def _call_for_one(function: str, literal: Aggregate, parameters: Sequence[str]) -> list[Line]:
+def _call_for_one(function: str, total: str, parameters: Sequence[str]) -> list[Line]:
     """The call for one group, whose value is remembered."""
     key = key_text(parameters)
     return [
@@ -375,15 +375,14 @@ def _call_for_one(function: str, literal: Aggregate, parameters: Sequence[str]) 
         Line(2, "if _v is _MISSING:"),
         Line(3, "_new = []"),
         Line(3, f"{function}_run({', '.join(['_new', *parameters])})"),
-        Line(3, f"_v = {function}_known[{key}] = _total_{literal.op}_{literal.kind}(_new)"),
+        Line(3, f"_v = {function}_known[{key}] = {total}(_new)"),
         Line(2, "return _v"),
     ]
 
 
-def _call_for_all(function: str, literal: Aggregate, parameters: Sequence[str], turns: int) -> list[Line]:
+def _call_for_all(function: str, total: str, parameters: Sequence[str], turns: int) -> list[Line]:
     """The call for one group, until that has been done often; then for all groups at once."""
     key = key_text(parameters)
-    total = f"_total_{literal.op}_{literal.kind}"
     return [
         Line(1, f"{function}_turns = {turns}"),
         *_opening(function, parameters),
@@ -411,7 +410,7 @@ def _opening(function: str, parameters: Sequence[str]) -> list[Line]:
 
 
 def _call_for_intervals(
-    function: str, literal: Aggregate, parameters: Sequence[str], turns: int, value: str
+    function: str, total: str, parameters: Sequence[str], turns: int, value: str
 ) -> list[Line]:
     """The same of intervals of an order: all facts are put in order when that pays."""
     key = key_text(parameters)
@@ -421,7 +420,7 @@ def _call_for_intervals(
         Line(2, f"if {function}_turns > 0:"),
         Line(3, "_new = []"),
         Line(3, f"{function}_run({', '.join(['_new', *parameters])})"),
-        Line(3, f"_v = _total_{literal.op}_{literal.kind}(_new)"),
+        Line(3, f"_v = {total}(_new)"),
         Line(2, "else:"),
         Line(3, f"if {function}_turns == 0: {function}_groups({function}_all)"),
         Line(3, f"_v = {value}"),

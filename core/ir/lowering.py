@@ -288,15 +288,15 @@ class _Body:
         target = self.temporary(literal.result.name) if literal.result in self.bound else literal.result
         self.steps += [evolve(step, within=step.within + 1) for step in inner.steps]
         outer, body = literal.outer, tuple(inner.operations)
-        self.operations.append(Fold(target, literal.op, value, outer, body, kind, literal.kind))
+        self.operations.append(Fold(target, literal.op, value, outer, body, kind, literal.kind, literal.start))
         self._given(target, literal.result, literal.kind)
         return True
 
     def _kind_of(self, value: Operand, literal: Aggregate) -> Kind:
-        """The kind of what an aggregate is of: only `mean` takes another one than it gives."""
+        """The kind of what an aggregate is of: `mean` and users' functions may give another one."""
         if isinstance(value, Constant):
             return value.kind
-        if literal.op != "mean":
+        if literal.op != "mean" and literal.start is None:
             return literal.kind
         if isinstance(literal.target, Call):
             return literal.target.kind

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.core.program import Kind, Literal, Rule, Term, Variable
+from everlog.core.program import Constant, Kind, Literal, Rule, Term, Variable
 from everlog.core.storage.shape import Columns
 
 Operand: TypeAlias = Term  # for the compiled machine: a variable or a constant
@@ -143,6 +143,7 @@ class Fold:
     body: tuple[Operation, ...]
     value_kind: Kind
     kind: Kind
+    start: Constant | None = None  # of a function of the user: `op` is `@f`
 
 
 Loop: TypeAlias = Scan | Probe | Count

@@ -533,6 +533,8 @@ class Printer:
         values = self.index(VALUES_OF + group.relation, tuple(range(len(literal.outer))), ())
         zero = "0.0" if literal.kind is p.Kind.FLOAT else "0"
         default = zero if literal.op in ("count", "sum") else "None"
+        if literal.start is not None:
+            default = self.expressions.constant(literal.start.value)
         key = key_text([self.here[v] for v in literal.outer])
         name = self.bind(target)
         self.line(f"{name} = {values}.get({key}, {default})")

@@ -312,5 +312,4 @@ def _is_grouped(literal: Aggregate) -> bool:
     if any(isinstance(x, Aggregate) for x in literal.body):
         return False
     given = {a for x in literal.body if isinstance(x, Atom) for a in x.args}
-    certain = not may_fail(literal.target) and not any(map(may_fail, literal.body))
-    return certain and bool(literal.outer) and given.issuperset(literal.outer)
+    return not may_fail(literal) and bool(literal.outer) and given.issuperset(literal.outer)

@@ -310,7 +310,7 @@ class Calibrated(CountedView):
                 source.check()
 
 
-def _drop(index: dict[Any, dict[Row, None]], key: Any, row: Row) -> None:
+def _drop(index: dict[Key, dict[Row, None]], key: Key, row: Row) -> None:
     rows = index[key]
     del rows[row]
     if not rows:

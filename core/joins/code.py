@@ -19,8 +19,8 @@ class Code:
     [2, 4]
     """
 
-    def __init__(self, **scope: Any) -> None:
-        self.scope: dict[str, Any] = scope
+    def __init__(self, **scope: object) -> None:
+        self.scope: dict[str, object] = scope
         self.lines: list[str] = []
         self.depth = 0
         self.loops = 0

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from itertools import repeat
-from typing import Any
 
 from everlog.core.ir.python_text import tuple_text
 from everlog.core.joins.code import Code, local
@@ -43,7 +42,7 @@ class FirstOrder(CountedView):
                 code.line("_count[0] += 1")
             write_join(code, others, bound, asked.ranges, asked.counting)
             code.line(f"yield {tuple_text(map(local, asked.kept))}")
-        scope: dict[str, Any] = code.compiled()
+        scope = code.compiled()
         *self._deltas, self._all = [scope[f"delta{n}"] for n in range(len(self.inputs) + 1)]
 
     def insert(self, atom: int, row: Row) -> bool:

@@ -34,7 +34,7 @@ from attrs import define, field
 
 from everlog.core.joins.code import MOST_LOOPS
 from everlog.core.joins.residuals import Residual, ResidualBag, residual
-from everlog.core.joins.tries import Input, row_picker
+from everlog.core.joins.tries import Input, Key, row_picker
 from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
 from everlog.core.program import Row
 
@@ -63,7 +63,7 @@ class Found:
     children: list[tuple[Any, Found]]
     memory: dict[Row, dict[Row, None]] = field(factory=dict)
     uses: list[dict[Row, list[tuple[Row, Row]]]] = field(init=False)
-    rooted: dict[Any, Rooted] = field(factory=dict)  # as the root of combinations: the rows with answers
+    rooted: dict[Key, Rooted] = field(factory=dict)  # as the root of combinations: the rows with answers
     parents: dict[Found, dict[Row, list[tuple[Row, Row]]]] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -178,8 +178,8 @@ class Generations(CountedView):
             [*(Input(schema) for _ in range(levels + 1)), source]
             for schema, source in zip(schemas, oldest, strict=True)
         ]
-        self._remembered: list[dict[Any, Found]] = [{} for _ in range(levels + 2)]
-        self._rooted: list[dict[Any, Rooted]] = [{} for _ in range(levels + 2)]  # see `_settle`
+        self._remembered: list[dict[Key, Found]] = [{} for _ in range(levels + 2)]
+        self._rooted: list[dict[Key, Rooted]] = [{} for _ in range(levels + 2)]  # see `_settle`
         self._at_home: dict[tuple[int, int], dict[tuple[Found, int], None]] = {}
         if self.asked.enumerated:
             self._settle(self.oldest)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any
 
 from attrs import define, field, frozen
 
@@ -25,9 +24,8 @@ from everlog.core.joins.order_costs import UNIT, WHOLE, canonical
 from everlog.core.joins.splits import classes_of, splits_of
 from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
 from everlog.core.joins.view_tree import ViewTree
-from everlog.core.program import Row
+from everlog.core.program import Row, Value
 
-Value = Any
 NO_SPLITS = "no splits by heavy and light values are found for its join"
 SMALLEST = 16  # the least D
 

@@ -33,7 +33,7 @@ from everlog.core.ir.python_text import key_text, tuple_text
 from everlog.core.joins.code import MOST_LOOPS, Code, local
 from everlog.core.joins.generic_join import write_join
 from everlog.core.joins.order_costs import best_order
-from everlog.core.joins.tries import Input, picker
+from everlog.core.joins.tries import Input, Key, picker
 from everlog.core.joins.variable_orders import Order, OrderNode
 from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
 from everlog.core.program import Row
@@ -46,7 +46,7 @@ class Node:
     order: OrderNode
     number: int
     parent: Node | None
-    view: dict[Any, dict[Any, int]] = field(factory=dict)
+    view: dict[Key, dict[Key, int]] = field(factory=dict)
     total: Input = field(factory=lambda: Input(()))
     children: list[Node] = field(factory=list)
     parts: list[Input] = field(factory=list)
@@ -260,7 +260,7 @@ class ViewTree(CountedView):
         for source in self.inputs:
             source.check()
 
-    def _total(self, node: Node, entries: dict[Any, int]) -> int:
+    def _total(self, node: Node, entries: dict[Key, int]) -> int:
         """The total of some entries of a node."""
         if node not in self._sums[:1]:
             return sum(entries.values())

@@ -31,11 +31,18 @@ cdef extern from "relation.h" nogil:
     ctypedef struct CRelation "Relation":
         uint32_t width, count, lo, hi
         int narrow
-    enum: NO_MEMORY, TOO_MANY_ROWS, STOPPED, UNDEFINED, FLOATING_NAN_LAST
+    ctypedef struct CBatch "Batch":
+        int64_t *rows
+        int count
+    enum: NO_MEMORY, TOO_MANY_ROWS, STOPPED, UNDEFINED, BATCH
     CRelation *relation_new(uint32_t width)
     void relation_free(CRelation *relation)
+    void relation_seal(CRelation *relation)
+    int relation_open(CRelation *relation)
     int relation_add(CRelation *relation, const int64_t *row)
     uint32_t relation_find(const CRelation *relation, const int64_t *row)
+    void relation_search(const CRelation *relation, const uint32_t *columns, const CRelation *keys, uint32_t step,
+                         uint32_t most, uint32_t *counts, uint32_t *found)
     int relation_advance(CRelation *relation)
     CIndex *relation_index(CRelation *relation, const uint32_t *columns, uint32_t width)
     uint64_t relation_bytes(const CRelation *relation)
@@ -43,8 +50,19 @@ cdef extern from "relation.h" nogil:
     void relation_swap(CRelation *one, CRelation *other)
     uint32_t NO_ROW
     int relation_check(const CRelation *relation)
-    int relation_order(const CRelation *relation, const int *kinds, const uint32_t *ranks, uint32_t *order)
+    int batch_put(CBatch *batch, CRelation *relation)
+    int batch_flush(CBatch *batch, CRelation *relation)
     int64_t relation_word(const CRelation *relation, uint64_t row, uint32_t column)
+
+
+cdef extern from "columns.h" nogil:
+    ctypedef struct CColumn "Column":
+        const char *bytes
+        int is_float
+    enum: FLOATING_NAN_LAST
+    int relation_add_columns(CRelation *relation, CBatch *batch, const CColumn *columns, uint64_t row, uint64_t end)
+    void relation_column(const CRelation *relation, uint32_t column, const uint32_t *order, uint64_t count, int64_t *words)
+    int relation_order(const CRelation *relation, const int *kinds, const uint32_t *ranks, uint32_t *order)
 
 
 cdef extern from "fold.h" nogil:
@@ -75,7 +93,8 @@ cdef extern from "plan.h" nogil:
         uint32_t to_count
         uint32_t from_count
     ctypedef int (*CCall)(void *context, int op, int64_t *registers) noexcept nogil
-    ctypedef int (*CCheck)(void *context) noexcept nogil
+    ctypedef struct CPlan "Plan"
+    ctypedef int (*CCheck)(void *context, CPlan *running) noexcept nogil
     ctypedef struct CPlan "Plan":
         COp *ops
         int count
@@ -92,7 +111,8 @@ cdef extern from "plan.h" nogil:
     int plan_run(CPlan *plan)
     int plan_has_blocks(const CPlan *plan)
     int plan_run_blocks(CPlan *plan, uint64_t row, uint64_t end)
-    CPlan *plan_clone(const CPlan *plan)
+    CPlan *plan_clone(CPlan *plan)
+    void plan_tell(CPlan *clone)
     int plan_flush(CPlan *plan)
     int plan_gather(CPlan *clone)
 
@@ -114,30 +134,23 @@ cdef extern from *:
         "TO_FLOAT", "UNSIGNED_TO_FLOAT", "TRUNCATE", "UNSIGNED_TRUNCATE", "CALL", "COLLECT", "ADD"};
     static const char *const fold_names[] = {
         "COUNTED", "SUM", "MIN", "MAX", "UNSIGNED_MIN", "UNSIGNED_MAX", "FLOAT_MIN", "FLOAT_MAX",
-        "SYMBOL_MIN", "SYMBOL_MAX", "NUMBERS", "UNSIGNED_NUMBERS", "FLOATS"};
-    _Static_assert(sizeof fold_names / sizeof *fold_names == FLOATS + 1, "a name for each kind of aggregate");
+        "SYMBOL_MIN", "SYMBOL_MAX", "NUMBERS", "UNSIGNED_NUMBERS", "FLOATS", "KEPT"};
+    _Static_assert(sizeof fold_names / sizeof *fold_names == KEPT + 1, "a name for each kind of aggregate");
     _Static_assert(sizeof code_names / sizeof *code_names == ADD + 1, "a name for each code");
     """
     uint32_t *op_from(COp *op)
     const char *const code_names[]
     const char *const fold_names[]
-    enum: ADD, FOLD, COLLECT, FLOATS
+    enum: FOUND, MISSING, UNKNOWN, ADD, FOLD, COLLECT, KEPT
 
-_FOLDS = {(<bytes>fold_names[kind]).decode(): kind for kind in range(FLOATS + 1)}
+_FOLDS = {(<bytes>fold_names[kind]).decode(): kind for kind in range(KEPT + 1)}
 CODES = {(<bytes>code_names[code]).decode(): code for code in range(ADD + 1)}
 cdef enum: NUMBER, UNSIGNED, FLOAT, SYMBOL
+cdef int _SEARCHED = 100_000  # rows that are looked at to find a few: less than a millisecond
 cdef int _REMEMBERED = 100_000  # results of Python functions that a plan remembers
 cdef int _AT_A_TIME = 64  # rows whose memory is asked for together
 cdef int _WORTH_A_THREAD = 512  # rows of a loop that are split among threads
 cdef int _WATCH_EVERY = 256  # checks of signals for each check of the limits
-
-
-def _is_utf8(bytes data):
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 cdef object _failure(int status):
@@ -146,159 +159,7 @@ cdef object _failure(int status):
     return MemoryError()
 
 
-cdef class Symbols:
-    """The symbols of one evaluation, each with its id: 0, 1, 2, …
-
-    Symbols of files are found by their bytes, in a hash table of their own: the high half of an
-    entry is part of the hash, the low half an id + 1.
-    """
-
-    cdef dict ids
-    cdef list texts
-    cdef uint32_t *ranks
-    cdef Py_ssize_t ranked
-    cdef uint64_t *entries
-    cdef Py_ssize_t entry_count, mask
-
-    def __cinit__(self):
-        self.ids, self.texts = {}, []
-        self.ranks, self.ranked = NULL, -1
-        self.entry_count, self.mask = 0, 63
-        self.entries = <uint64_t *>PyMem_Calloc(self.mask + 1, sizeof(uint64_t))
-        if self.entries == NULL:
-            raise MemoryError
-
-    def __dealloc__(self):
-        PyMem_Free(self.ranks)
-        PyMem_Free(self.entries)
-
-    def __len__(self):
-        return len(self.texts)
-
-    cdef bint knows(self, tuple row):
-        """Whether all symbols of a row have an id."""
-        for value in row:
-            if type(value) is str and value not in self.ids:
-                return False
-        return True
-
-    cdef int64_t id_of(self, object text) except -1:
-        found = self.ids.get(text)
-        if found is None:
-            found = len(self.texts)
-            self.texts.append(text)
-            self.ids[text] = found
-        return found
-
-    cdef int64_t id_of_bytes(self, const char *text, Py_ssize_t size, uint64_t hash) except -1:
-        """The id of a symbol in UTF-8."""
-        cdef Py_ssize_t at = <Py_ssize_t>(hash & <uint64_t>self.mask), stored
-        cdef uint64_t entry, high = hash & <uint64_t>0xFFFFFFFF00000000
-        cdef const char *known
-        while self.entries[at]:
-            entry = self.entries[at]
-            if entry - (entry & 0xFFFFFFFF) == high:
-                known = PyUnicode_AsUTF8AndSize(self.texts[<Py_ssize_t>(entry & 0xFFFFFFFF) - 1], &stored)
-                if stored == size and not memcmp(known, text, <size_t>size):
-                    return <int64_t>(entry & 0xFFFFFFFF) - 1
-            at = (at + 1) & self.mask
-        found = self.id_of(PyUnicode_DecodeUTF8(text, size, NULL))
-        self.entries[at] = high | <uint64_t>(found + 1)
-        self.entry_count += 1
-        if 2 * self.entry_count > self.mask:
-            self.grow()
-        return found
-
-    cdef int grow(self) except -1:
-        """Twice the entries; an entry is found by the low half of its hash, so it is computed again."""
-        cdef Py_ssize_t mask = 2 * self.mask + 1, old, at, size
-        cdef uint64_t *entries = <uint64_t *>PyMem_Calloc(mask + 1, sizeof(uint64_t))
-        cdef const char *text
-        if entries == NULL:
-            raise MemoryError
-        for old in range(self.mask + 1):
-            if self.entries[old]:
-                text = PyUnicode_AsUTF8AndSize(self.texts[<Py_ssize_t>(self.entries[old] & 0xFFFFFFFF) - 1], &size)
-                at = <Py_ssize_t>(_hash_of_bytes(text, size) & <uint64_t>mask)
-                while entries[at]:
-                    at = (at + 1) & mask
-                entries[at] = self.entries[old]
-        PyMem_Free(self.entries)
-        self.entries, self.mask = entries, mask
-        return 0
-
-    cdef bint can_be_written(self):
-        """Whether all symbols have a form in UTF-8: not those with bytes that are none."""
-        cdef Py_ssize_t size
-        try:
-            for text in self.texts:
-                PyUnicode_AsUTF8AndSize(text, &size)
-        except UnicodeEncodeError:
-            return False
-        return True
-
-    cdef const uint32_t *ordered(self) except? NULL:
-        """The place of each symbol in the order of symbols."""
-        cdef Py_ssize_t place, count = len(self.texts)
-        if self.ranked != count:
-            PyMem_Free(self.ranks)
-            self.ranked = -1
-            self.ranks = <uint32_t *>PyMem_Malloc((count + 1) * sizeof(uint32_t))
-            if self.ranks == NULL:
-                raise MemoryError
-            for place, number in enumerate(sorted(range(count), key=self.texts.__getitem__)):
-                self.ranks[<Py_ssize_t>number] = <uint32_t>place
-            self.ranked = count
-        return self.ranks
-
-
-cdef inline uint64_t _hash_of_bytes(const char *text, Py_ssize_t size) noexcept:
-    cdef uint64_t hash = 0xCBF29CE484222325
-    cdef Py_ssize_t place
-    for place in range(size):
-        hash = (hash ^ <unsigned char>text[place]) * <uint64_t>0x100000001B3
-    return hash ^ (hash >> 29)
-
-
-cdef const char *_integer(const char *text, const char *end, int kind, int64_t *word) noexcept:
-    """Read an integer as JSON writes it; return what follows, or NULL if it is another text."""
-    cdef uint64_t value = 0
-    cdef const char *digits
-    cdef bint negative = kind == NUMBER and text < end and text[0] == b"-"
-    if negative:
-        text += 1
-    digits = text
-    while text < end and b"0" <= text[0] <= b"9":
-        value = 10 * value + <uint64_t>(text[0] - 48)
-        text += 1
-    if text == digits or text - digits > 19 or (text - digits > 1 and digits[0] == b"0"):
-        return NULL
-    if kind == NUMBER and value > <uint64_t>0x7FFFFFFFFFFFFFFF + negative:
-        return NULL
-    word[0] = <int64_t>(0 - value if negative else value)
-    return text
-
-
-cdef char *_written(char *at, int64_t word, int kind) noexcept:
-    """Write an integer; return what follows."""
-    cdef char digits[24]
-    cdef int count = 0
-    cdef uint64_t value = <uint64_t>word
-    if kind == NUMBER and word < 0:
-        at[0] = b"-"
-        at += 1
-        value = 0 - value
-    while True:
-        digits[count] = <char>(48 + value % 10)
-        count += 1
-        value //= 10
-        if not value:
-            break
-    while count:
-        count -= 1
-        at[0] = digits[count]
-        at += 1
-    return at
+include "text.pxi"
 
 
 cdef int64_t _word(object value, int kind, Symbols symbols) except? -1:
@@ -364,6 +225,7 @@ cdef class Relation:
     cdef readonly tuple kinds
     cdef readonly Symbols symbols
     cdef int *kind
+    cdef bint is_sealed
 
     def __cinit__(self, tuple kinds, Symbols symbols):
         self.kinds, self.symbols = kinds, symbols
@@ -385,8 +247,22 @@ cdef class Relation:
     def size_in_bytes(self):
         return relation_bytes(self.c)
 
+    def seal(self):
+        """Keep the rows alone: no plan reads the relation until it is opened by the next one."""
+        relation_seal(self.c)
+        self.is_sealed = True
+
+    cdef int open(self) except -1:
+        """Let rows be added and found."""
+        if self.is_sealed:
+            if relation_open(self.c) < 0:
+                raise MemoryError
+            self.is_sealed = False
+        return 0
+
     def fill(self, rows):
         """Add rows, tuples of values; NotAWord if one has a value of another type."""
+        self.open()
         cdef int64_t *words = <int64_t *>PyMem_Malloc((self.c.width + 1) * sizeof(int64_t))
         cdef Py_ssize_t column, width = self.c.width
         cdef list some
@@ -411,50 +287,115 @@ cdef class Relation:
     def parse(self, bytes data, str delimiter):
         """Add the facts of lines that end in a newline; False if a line is not plain.
 
-        Plain are integers as JSON writes them, and symbols in UTF-8; a line has a field for each
-        column.  After False, the relation has some of the facts.
+        Plain are integers as JSON writes them, decimals, and symbols in UTF-8; a line has a field for
+        each column.  After False, the relation has some of the facts.
         """
         cdef const char *at = data
         cdef const char *end = at + len(data)
         cdef const char *start
         cdef char mark = <char>ord(delimiter), ending
         cdef Py_ssize_t column, width = self.c.width, lines = 0
-        cdef int status
+        cdef int status = 0
         cdef int64_t *words
-        if FLOAT in self.kinds or not width or not (data.isascii() or _is_utf8(data)):
+        cdef CBatch batch
+        if not width or not (data.isascii() or _is_utf8(data)):
             return False
-        words = <int64_t *>PyMem_Malloc(width * sizeof(int64_t))
-        if words == NULL:
+        self.open()
+        batch.count = 0
+        batch.rows = <int64_t *>PyMem_Malloc(BATCH * width * sizeof(int64_t))
+        if batch.rows == NULL:
             raise MemoryError
         try:
             while at < end:
+                words = batch.rows + batch.count * width
+                ending = mark
                 for column in range(width):
                     start = at
                     if self.kind[column] == SYMBOL:
                         while at < end and at[0] != mark and at[0] != b"\n":
                             at += 1
                         words[column] = self.symbols.id_of_bytes(start, at - start, _hash_of_bytes(start, at - start))
+                    elif self.kind[column] == FLOAT:
+                        at = _float(at, end, mark, &words[column])
                     else:
                         at = _integer(at, end, self.kind[column], &words[column])
-                    ending = b"\n"
-                    if column < width - 1:
-                        ending = mark
+                    if column == width - 1:
+                        ending = b"\n"
                     if at == NULL or at == end or at[0] != ending:
                         return False
                     at += 1
-                status = relation_add(self.c, words)
+                status = batch_put(&batch, self.c)
                 if status < 0:
                     raise _failure(status)
                 lines += 1
                 if not lines & 0xFFFF:
                     PyErr_CheckSignals()
+            status = batch_flush(&batch, self.c)
+            if status < 0:
+                raise _failure(status)
         finally:
-            PyMem_Free(words)
+            PyMem_Free(batch.rows)
         return True
+
+    def take(self, tuple columns):
+        """Add rows from columns: of each, the bytes of a word for each row, those of floats as they are."""
+        cdef Py_ssize_t place, width = self.c.width
+        cdef uint64_t row = 0, end, rows
+        cdef int status = 0
+        cdef CBatch batch
+        cdef CColumn *each
+        cdef const unsigned char[::1] held
+        views = [memoryview(column).cast("B") for column in columns]
+        if len(views) != width or not width or len({len(view) for view in views}) != 1:
+            raise ValueError("the columns do not fit")
+        self.open()
+        rows = len(views[0]) // sizeof(int64_t)
+        batch.count = 0
+        batch.rows = <int64_t *>PyMem_Malloc(BATCH * width * sizeof(int64_t))
+        each = <CColumn *>PyMem_Malloc(width * sizeof(CColumn))
+        try:
+            if batch.rows == NULL or each == NULL:
+                raise MemoryError
+            for place in range(width if rows else 0):
+                held = views[place]
+                each[place] = CColumn(<const char *>&held[0], self.kind[place] == FLOAT)
+            while row < rows:
+                PyErr_CheckSignals()
+                end = min(rows, row + 0x10000)
+                with nogil:
+                    status = relation_add_columns(self.c, &batch, each, row, end)
+                if status < 0:
+                    raise _failure(status)
+                row = end
+            with nogil:
+                status = batch_flush(&batch, self.c)
+            if status < 0:
+                raise _failure(status)
+        finally:
+            PyMem_Free(batch.rows)
+            PyMem_Free(each)
+
+    def columns(self, Py_ssize_t size):
+        """All rows, sorted, in parts of at most so many: for each column the bytes of its words."""
+        cdef bytearray held = self._order(), words
+        cdef const uint32_t *order = <const uint32_t *><char *>held
+        cdef int64_t *to
+        cdef uint32_t column
+        cdef uint64_t start, count
+        for start in range(0, self.c.count, size):
+            count = min(<uint64_t>size, self.c.count - start)
+            part = []
+            for column in range(self.c.width):
+                words = bytearray(count * sizeof(int64_t))
+                to = <int64_t *><char *>words
+                with nogil:
+                    relation_column(self.c, column, order + start, count, to)
+                part.append(words)
+            yield part
 
     def lines(self, str delimiter):
         """All rows as lines in UTF-8, sorted, in chunks of bytes; None if some value is not plain."""
-        if FLOAT in self.kinds or not self.kinds or not self.symbols.can_be_written():
+        if not self.kinds or not self.symbols.can_be_written():
             return None
         return self._chunks(delimiter.encode())
 
@@ -466,6 +407,7 @@ cdef class Relation:
         cdef const char *between = delimiter
         cdef int64_t word
         cdef bytearray held = self._order(), chunk = bytearray(room)
+        cdef bytes decimal
         cdef char *at = chunk
         order = <const uint32_t *><char *>held
         for row in range(self.c.count):
@@ -474,6 +416,9 @@ cdef class Relation:
                 size = 24
                 if self.kind[column] == SYMBOL:
                     text = PyUnicode_AsUTF8AndSize(self.symbols.texts[word], &size)
+                elif self.kind[column] == FLOAT:
+                    decimal = _float_text(word)
+                    text, size = decimal, len(decimal)
                 if used + size + gap + 1 > room:
                     yield bytes(chunk[:used])
                     used = 0
@@ -481,7 +426,7 @@ cdef class Relation:
                         room = size + gap + 1
                         chunk = bytearray(room)
                     at = chunk
-                if self.kind[column] == SYMBOL:
+                if self.kind[column] == SYMBOL or self.kind[column] == FLOAT:
                     memcpy(at + used, text, <size_t>size)
                     used += size
                 else:
@@ -555,6 +500,35 @@ cdef class Relation:
         if count <= size:
             return list(self.rows())
         return [self.row(<uint32_t>(place * count // size)) for place in range(size)]
+
+    def partners(self, tuple columns, keys, uint32_t most):
+        """For each key that is there: about how many rows have it in some columns, and some of them.
+
+        A key of one column is bare.  Of many rows only some are looked at.
+        """
+        cdef uint32_t step = self.c.count // _SEARCHED + 1, number, row
+        cdef bytearray held, counted, listed
+        cdef Relation wanted = Relation(tuple([self.kinds[column] for column in columns]), self.symbols)
+        listed_keys = list(keys)
+        assert 0 < len(columns) <= 64
+        wanted.fill(listed_keys if len(columns) > 1 else [(key,) for key in listed_keys])
+        if wanted.c.count != len(listed_keys):  # NaN is one word, and many keys
+            return None
+        held = bytearray(len(columns) * sizeof(uint32_t))
+        counted = bytearray((wanted.c.count + 1) * sizeof(uint32_t))
+        listed = bytearray((wanted.c.count * most + 1) * sizeof(uint32_t))
+        cdef uint32_t *place = <uint32_t *><char *>held
+        cdef uint32_t *counts = <uint32_t *><char *>counted
+        cdef uint32_t *found = <uint32_t *><char *>listed
+        for number in range(<uint32_t>len(columns)):
+            place[number] = columns[number]
+        with nogil:
+            relation_search(self.c, place, wanted.c, step, most, counts, found)
+        return {
+            key: (counts[number] * step, [self.row(found[number * most + row]) for row in range(min(most, counts[number]))])
+            for number, key in enumerate(listed_keys)
+            if counts[number]
+        }
 
     def sorted_rows(self):
         """All rows as tuples, sorted by value, column by column; NaN comes first."""
@@ -643,8 +617,9 @@ cdef int _called(void *context, int at, int64_t *registers) noexcept with gil:
         return STOPPED
 
 
-cdef int _checked(void *context) noexcept with gil:
+cdef int _checked(void *context, CPlan *running) noexcept with gil:
     cdef Plan plan = <Plan>context
+    plan_tell(running)
     if plan.error is not None:  # on another thread
         return STOPPED
     try:
@@ -732,6 +707,8 @@ cdef class Plan:
         cdef COp *op = &self.c.ops[at]
         assert 0 <= at < self.c.count
         self.used.append(relation)
+        if op.code in (FOUND, MISSING, UNKNOWN, ADD):
+            relation.open()
         op.relation, op.version = relation.c, <CVersion>version
         if key:
             for place in range(len(key)):
@@ -760,9 +737,18 @@ cdef class Plan:
         self.c.ops[at].is_unsigned = is_unsigned
 
     cdef int total(self, int at, int64_t *word) except? -1:
-        """The sum or the mean of the values of an aggregate."""
+        """The sum or the mean of the values of an aggregate, or what a function of the user makes of them."""
         cdef CFold *fold = self.c.ops[at].fold
         cdef uint64_t place
+        cdef int64_t kept
+        if fold.kind == KEPT:
+            function, kinds, _ = self.functions[at]
+            found = []
+            for place in range(fold.count):
+                memcpy(&kept, &fold.values[place], 8)
+                found.append(_value(kept, kinds[0], self.symbols))
+            word[0] = _word(function(found), kinds[1], self.symbols)
+            return 1
         result = float_sum([fold.values[place] for place in range(fold.count)])
         word[0] = _word(result / fold.count if self.functions[at] else result, FLOAT, self.symbols)
         return 1
@@ -797,7 +783,7 @@ cdef class Plan:
     def run(self, int jobs=1, uint64_t most=0):
         """Derive everything once, on several threads where there is enough to do.
 
-        On one thread, it raises TooManyRows after about `most` more rows, if that is not 0.
+        It raises TooManyRows after about `most` more rows, if that is not 0.
         """
         cdef int status
         cdef uint32_t row, end
@@ -818,6 +804,7 @@ cdef class Plan:
         size = max(_WORTH_A_THREAD // 4, (end - row) // (8 * jobs))
         parts = [(start, min(start + size, end)) for start in range(row, end, size)]
         self.left = iter(parts)
+        self.c.ops[0].entered += 1
         workers = [Worker(self) for _ in range(min(jobs, len(parts)))]
         threads = []
         try:
@@ -962,6 +949,7 @@ cdef class Worker:
             row, end = part
             with nogil:
                 status = plan_run_blocks(self.c, row, end)
+            plan_tell(self.c)
             if status < 0 or self.plan.error is not None:
                 self.status = status if status < 0 else STOPPED
                 self.plan.left = iter(())
@@ -973,7 +961,6 @@ cdef class Worker:
         cdef int status
         with nogil:
             status = plan_gather(self.c)
-        self.plan.c.derivations += self.c.derivations
         return status
 
 

@@ -17,6 +17,7 @@ from everlog.core.native import _machine as machine
 from everlog.core.native.coverage import COMPARED, FOLDS, FUNCTORS
 from everlog.core.native.words import KIND_NUMBERS
 from everlog.core.program import Constant, Functor, Kind
+from everlog.core.program.aggregates.folded import folded
 from everlog.core.program.functors import BUILTINS, COMPARISONS, as_kind, call_functor
 
 _VERSIONS = {ir.Version.ALL: 0, ir.Version.OLD: 1, ir.Version.DELTA: 2}
@@ -241,6 +242,12 @@ class _Assembler:
 
     def fold(self, fold: ir.Fold) -> None:
         self.put("FOLD", fold.outer, ((0, fold.target),))
+        if fold.start is not None:
+            functor, start = self.functors[fold.op[1:]], fold.start.value
+            self.made.fold(self.at, self.part.end, "KEPT", True, False)
+            kinds = KIND_NUMBERS[fold.value_kind], KIND_NUMBERS[fold.kind]
+            self.made.function(self.at, lambda found: folded(functor, start, found), kinds, 0)
+            return
         kind = FOLDS[fold.op, fold.value_kind]
         self.made.fold(self.at, self.part.end, kind, fold.op in ("count", "sum"), fold.op == "mean")
 

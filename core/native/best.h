@@ -16,6 +16,7 @@
 #ifndef EVERLOG_BEST_H
 #define EVERLOG_BEST_H
 
+#include "columns.h"
 #include "plan.h"
 
 typedef struct {

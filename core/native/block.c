@@ -130,13 +130,24 @@ static uint32_t keep_matched(Plan *plan, const Op *op, int64_t **rows, uint32_t 
 
 static int pass(Plan *plan, int at, int64_t **rows, uint32_t count);
 
+/* Count rows that come to an operation, and rows that it has tried; a thread keeps its own counts. */
+static inline void count_rows(Plan *plan, int at, uint64_t entered, uint64_t tried) {
+    if (plan->counts) {
+        plan->counts[at].entered += entered;
+        plan->counts[at].tried += tried;
+    } else {
+        plan->ops[at].entered += entered;
+        plan->ops[at].tried += tried;
+    }
+}
+
 /* Hand over what a loop has made so far. */
 static inline int hand_over(Plan *plan, int at, Stage *stage, uint32_t made) {
-    if (!plan->shared) plan->ops[at].tried += made; /* threads do not count */
+    count_rows(plan, at, 0, made);
     int status = pass(plan, at + 1, stage->rows, made);
     if (status < 0 || (plan->countdown -= (int)made) > 0) return status;
     plan->countdown = CHECK_EVERY;
-    return plan->check(plan->context) < 0 ? STOPPED : DONE;
+    return plan->check(plan->context, plan) < 0 ? STOPPED : DONE;
 }
 
 /* One more row of a loop: what came in, and the columns of a row of its relation. */
@@ -225,7 +236,7 @@ static int pass(Plan *plan, int at, int64_t **rows, uint32_t count) {
     for (; count; at++) {
         Op *op = &plan->ops[at];
         int left;
-        if (!plan->shared) op->entered += count;
+        count_rows(plan, at, count, 0);
         switch (op->code) {
             case PROBE: return probe(plan, at, rows, count);
             case SCAN:

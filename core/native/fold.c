@@ -80,7 +80,8 @@ int fold_take(Fold *fold, int64_t word) {
         case SUM: fold->word = (int64_t)((uint64_t)fold->word + (uint64_t)word); break;
         case NUMBERS: return keep(fold, (double)word);
         case UNSIGNED_NUMBERS: return keep(fold, (double)(uint64_t)word);
-        case FLOATS: return keep(fold, as_float(word));
+        case FLOATS:
+        case KEPT: return keep(fold, as_float(word));
         case SYMBOL_MIN:
         case SYMBOL_MAX: fold->word = word; break; /* the caller has compared the texts */
         default:

@@ -7,14 +7,15 @@
 enum FoldKind {
     COUNTED, SUM,
     MIN, MAX, UNSIGNED_MIN, UNSIGNED_MAX, FLOAT_MIN, FLOAT_MAX, SYMBOL_MIN, SYMBOL_MAX,
-    NUMBERS, UNSIGNED_NUMBERS, FLOATS /* values that are kept, since their sum is rounded once */
+    NUMBERS, UNSIGNED_NUMBERS, FLOATS, /* values that are kept, since their sum is rounded once */
+    KEPT /* words that are kept, for a function of the user */
 };
 
 typedef struct {
     enum FoldKind kind;
     uint64_t count;  /* values so far */
     int64_t word;    /* their sum, the least, the greatest */
-    double *values;  /* those that are kept */
+    double *values;  /* those that are kept; of KEPT the bits are words */
     uint64_t capacity;
     Relation *known; /* outer values with a result; row n has results[n] */
     int64_t *results;

@@ -439,7 +439,7 @@ static inline int enter(Run *run, int at) {
 static inline int look(Run *run) {
     if (run->unit->work < run->look_at) return DONE;
     run->look_at = run->unit->work + CHECK_EVERY;
-    if (run->plan->check(run->plan->context) < 0) return STOPPED;
+    if (run->plan->check(run->plan->context, run->plan) < 0) return STOPPED;
     return run->mode < PROVE && run->unit->work > run->unit->limit ? USED_UP : DONE;
 }
 

@@ -34,6 +34,7 @@ void plan_free(Plan *plan) {
     if (plan->shared) relation_free(plan->out);
     else free(plan->ops);
     free(plan->registers);
+    free(plan->counts);
     free(plan->batch.rows);
     plan_free_stages(plan);
     free(plan);
@@ -240,7 +241,7 @@ static int run(Plan *plan) {
         at++;
         if (!--countdown) {
             countdown = CHECK_EVERY;
-            if (plan->check(plan->context) < 0) return STOPPED;
+            if (plan->check(plan->context, plan) < 0) return STOPPED;
         }
     }
 }
@@ -261,7 +262,7 @@ static int start(Plan *plan) {
     return plan->batch.rows ? DONE : NO_MEMORY;
 }
 
-Plan *plan_clone(const Plan *plan) {
+Plan *plan_clone(Plan *plan) {
     Plan *clone = calloc(1, sizeof *clone);
     if (!clone) return NULL;
     *clone = *plan;
@@ -271,13 +272,26 @@ Plan *plan_clone(const Plan *plan) {
     clone->batch.rows = NULL;
     clone->derivations = 0;
     clone->registers = calloc((size_t)plan->register_count + 1, sizeof(int64_t));
+    clone->counts = calloc((size_t)plan->count, sizeof *clone->counts);
     clone->out = relation_new(plan->ops[plan->count - 1].relation->width);
-    if (clone->registers && clone->out && start(clone) == DONE) {
+    if (clone->registers && clone->counts && clone->out && start(clone) == DONE) {
         memcpy(clone->registers, plan->registers, plan->register_count * sizeof(int64_t));
         return clone;
     }
     plan_free(clone);
     return NULL;
+}
+
+void plan_tell(Plan *clone) {
+    Plan *plan = clone->shared;
+    if (!plan) return;
+    for (int i = 0; i < plan->count; i++) {
+        plan->ops[i].entered += clone->counts[i].entered;
+        plan->ops[i].tried += clone->counts[i].tried;
+    }
+    memset(clone->counts, 0, (size_t)plan->count * sizeof *clone->counts);
+    plan->derivations += clone->derivations;
+    clone->derivations = 0;
 }
 
 int plan_flush(Plan *plan) { return batch_flush(&plan->batch, plan->out ? plan->out : plan->ops[plan->count - 1].relation); }

@@ -66,11 +66,16 @@ typedef struct {
     uint32_t mask, bound; /* of a living relation: the states and moments of rows that it sees */
 } Op;
 
+/* How often an operation began, and the rows that it has tried if it is a loop. */
+typedef struct {
+    uint64_t entered, tried;
+} Counts;
+
 typedef struct Plan Plan;
 typedef struct Stage Stage;
 /* 1 or 0: the answer of a test; STOPPED: an exception was raised; UNDEFINED: there is no value. */
 typedef int (*Call)(void *context, int op, int64_t *registers);
-typedef int (*Check)(void *context);
+typedef int (*Check)(void *context, Plan *running); /* the plan, or a clone of it */
 
 struct Plan {
     Batch batch; /* derived rows that wait to be added */
@@ -78,7 +83,8 @@ struct Plan {
     int count;
     int64_t *registers;
     uint32_t register_count;
-    const Plan *shared;   /* of a clone: the plan whose operations it runs */
+    Plan *shared;         /* of a clone: the plan whose operations it runs */
+    Counts *counts;       /* of a clone: what it has counted since it told that plan */
     Relation *out;        /* where new facts go; of a clone: to a relation of its own */
     Stage **stages;       /* of the loops, in a plan that runs in blocks: see block.c */
     int64_t *keys;        /* room for the keys of a block */
@@ -111,8 +117,11 @@ void plan_free_stages(Plan *plan);
 
 /* A plan for another thread: it runs the same operations in blocks, and keeps what is new to itself.
  * `plan_gather` moves that to the relation of the head, when no thread runs any more. */
-Plan *plan_clone(const Plan *plan);
+Plan *plan_clone(Plan *plan);
 int plan_flush(Plan *plan);
+
+/* Add what a clone has counted to its plan: one thread at a time. */
+void plan_tell(Plan *clone);
 int plan_gather(Plan *clone);
 
 /* An operation that reads no relation: 1 to go on, 0 if a test failed, or a failure. */

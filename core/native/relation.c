@@ -106,6 +106,20 @@ void relation_free(Relation *relation) {
     free(relation);
 }
 
+void relation_seal(Relation *relation) {
+    for (uint32_t i = 0; i < relation->index_count; i++) index_free(relation->indexes[i]);
+    free(relation->hash.slots);
+    relation->index_count = 0;
+    relation->hash = (Hash){0};
+    if (relation->count < relation->capacity) { /* room to grow; if it cannot be given back, it stays */
+        size_t bytes = row_bytes(relation) * (size_t)relation->count;
+        void *words = realloc(relation->words, bytes ? bytes : 1);
+        if (!words) return;
+        relation->words = words;
+        relation->capacity = relation->count;
+    }
+}
+
 void relation_swap(Relation *one, Relation *other) {
     Relation held = *one;
     *one = *other;
@@ -124,6 +138,27 @@ static int widen(Relation *relation) {
     return DONE;
 }
 
+/* Put the rows into new slots, which are asked for a block ahead. */
+static void rehash(Relation *relation) {
+    uint64_t hashes[BLOCK];
+    uint32_t mask = mask_of(&relation->hash);
+    for (uint32_t from = 0; from < relation->count; from += BLOCK) {
+        uint32_t count = relation->count - from < BLOCK ? relation->count - from : BLOCK;
+        for (uint32_t i = 0; i < count; i++) {
+            hashes[i] = hash_of_row(relation, from + i);
+            PREFETCH(&relation->hash.slots[start_of(hashes[i], mask)]);
+        }
+        for (uint32_t i = 0; i < count; i++) put(&relation->hash, hashes[i], from + i);
+    }
+}
+
+int relation_open(Relation *relation) {
+    if (relation->hash.slots || !relation->count) return DONE;
+    int status = make_room(&relation->hash, relation->count);
+    if (status == ADDED) rehash(relation);
+    return status < 0 ? status : DONE;
+}
+
 static int make_room_for_row(Relation *relation) {
     if (relation->count == relation->capacity) {
         if (relation->count >= MOST_ROWS) return TOO_MANY_ROWS;
@@ -136,8 +171,7 @@ static int make_room_for_row(Relation *relation) {
         relation->capacity = (uint32_t)capacity;
     }
     int status = make_room(&relation->hash, (uint64_t)relation->count + 1);
-    if (status == ADDED)
-        for (uint32_t row = 0; row < relation->count; row++) put(&relation->hash, hash_of_row(relation, row), row);
+    if (status == ADDED) rehash(relation);
     return status < 0 ? status : DONE;
 }
 
@@ -216,6 +250,32 @@ static inline int add_hashed(Relation *relation, const int64_t *row, uint64_t ha
     return relation_put(relation, row, hash, &number);
 }
 
+#define MARKS 4096 /* bits of the words that keys begin with: most rows need no look-up */
+
+static inline uint32_t mark_of(int64_t word) { return (uint32_t)(((uint64_t)word * 0x9E3779B97F4A7C15u) >> 52); }
+
+void relation_search(
+    const Relation *relation, const uint32_t *columns, const Relation *keys, uint32_t step, uint32_t most,
+    uint32_t *counts, uint32_t *found) {
+    uint64_t marks[MARKS / 64] = {0};
+    int64_t key[64];
+    if (keys->width > 64) return;
+    for (uint32_t row = 0; row < keys->count; row++) {
+        uint32_t mark = mark_of(relation_word(keys, row, 0));
+        marks[mark / 64] |= (uint64_t)1 << mark % 64;
+    }
+    for (uint64_t row = 0; row < relation->count; row += step) {
+        key[0] = relation_word(relation, row, columns[0]);
+        uint32_t mark = mark_of(key[0]);
+        if (!(marks[mark / 64] >> mark % 64 & 1)) continue;
+        for (uint32_t i = 1; i < keys->width; i++) key[i] = relation_word(relation, row, columns[i]);
+        uint32_t number = relation_find(keys, key);
+        if (number == NO_ROW) continue;
+        if (counts[number] < most) found[(uint64_t)number * most + counts[number]] = (uint32_t)row;
+        counts[number]++;
+    }
+}
+
 uint64_t relation_hash(const Relation *relation, const int64_t *row) { return hash_of(row, relation->width); }
 
 uint32_t relation_find_hashed(const Relation *relation, const int64_t *row, uint64_t hash) {
@@ -261,6 +321,8 @@ int batch_flush(Batch *batch, Relation *relation) {
     }
     return status < 0 ? status : DONE;
 }
+
+#define AHEAD 16 /* groups that are asked for before they are filled */
 
 /* ── indexes ──────────────────────────────────────────────────────────────────────────────── */
 
@@ -341,9 +403,8 @@ static int make_room_for_group(Index *index) {
     return status < 0 ? status : DONE;
 }
 
-/* The group of a row's key, made if there is none; `number` gets it. */
-static int group_of(Index *index, uint32_t row, uint32_t *number) {
-    uint64_t hash = hash_of_key(index, row);
+/* The group of a row's key, which has this hash, made if there is none; `number` gets it. */
+static int group_of(Index *index, uint32_t row, uint64_t hash, uint32_t *number) {
     if (index->hash.slots) {
         uint32_t mask = mask_of(&index->hash), tag = tag_of(hash, mask), at = start_of(hash, mask), found;
         while ((found = index->hash.slots[at]) != 0) {
@@ -392,7 +453,7 @@ static void give_place(Index *index, int size, uint64_t place) {
 /* Append one row to its group.  A group of n rows has a place for the next power of two. */
 static int append(Index *index, uint32_t row) {
     uint32_t number;
-    int status = group_of(index, row, &number);
+    int status = group_of(index, row, hash_of_key(index, row), &number);
     if (status < 0) return status;
     Group *group = &index->groups[number];
     uint32_t count = group->count;
@@ -412,6 +473,24 @@ static int append(Index *index, uint32_t row) {
     return DONE;
 }
 
+/* Ask for the slots of rows [row, end), at most BLOCK, and for the groups that are there. */
+static void fetch_groups(const Index *index, uint32_t row, uint32_t end, uint64_t *hashes) {
+    for (uint32_t i = row; i < end; i++) hashes[i - row] = hash_of_key(index, i);
+    if (!index->hash.slots) return;
+    uint32_t mask = mask_of(&index->hash);
+    for (uint32_t i = 0; i < end - row; i++) PREFETCH(&index->hash.slots[start_of(hashes[i], mask)]);
+    for (uint32_t i = 0; i < end - row; i++) {
+        uint32_t slot = index->hash.slots[start_of(hashes[i], mask)];
+        if (slot && (slot & ~mask) == tag_of(hashes[i], mask)) PREFETCH(&index->groups[(slot & mask) - 1]);
+    }
+    for (uint32_t i = 0; i < end - row; i++) {
+        uint32_t slot = index->hash.slots[start_of(hashes[i], mask)];
+        if (slot && (slot & ~mask) == tag_of(hashes[i], mask))
+            PREFETCH((const char *)index->relation->words +
+                     index->groups[(slot & mask) - 1].first * row_bytes(index->relation));
+    }
+}
+
 static void empty(Index *index) {
     free(index->hash.slots);
     index->hash.slots = NULL;
@@ -423,8 +502,10 @@ static int build(Index *index, uint32_t until) {
     uint32_t *numbers = malloc(until ? until * sizeof *numbers : 1);
     if (!numbers) return NO_MEMORY;
     int status = DONE;
+    uint64_t hashes[BLOCK];
     for (uint32_t row = 0; row < until && status >= 0; row++) {
-        status = group_of(index, row, &numbers[row]);
+        if (row % BLOCK == 0) fetch_groups(index, row, until - row < BLOCK ? until : row + BLOCK, hashes);
+        status = group_of(index, row, hashes[row % BLOCK], &numbers[row]);
         if (status >= 0) index->groups[numbers[row]].count++;
     }
     uint64_t places = 0;
@@ -437,6 +518,7 @@ static int build(Index *index, uint32_t until) {
     if (status >= 0) status = reserve(index, places);
     if (status == DONE) {
         for (uint32_t row = 0; row < until; row++) {
+            if (row + AHEAD < until) PREFETCH(&index->groups[numbers[row + AHEAD]]);
             Group *group = &index->groups[numbers[row]];
             uint64_t end = numbers[row] + 1 < index->group_count ? index->groups[numbers[row] + 1].at : places;
             if (end > group->at) index->rows[group->at + group->count] = row;
@@ -531,7 +613,7 @@ static int check_index(const Relation *relation, const Index *index) {
 
 int relation_check(const Relation *relation) {
     int64_t words[256];
-    for (uint32_t row = 0; row < relation->count && relation->width <= 256; row++) {
+    for (uint32_t row = 0; row < relation->count && relation->hash.slots && relation->width <= 256; row++) {
         for (uint32_t i = 0; i < relation->width; i++) words[i] = relation_word(relation, row, i);
         uint32_t found = relation->hash.slots[slot_of(relation, words, hash_of(words, relation->width))];
         if ((found & mask_of(&relation->hash)) != row + 1) return 1;
@@ -539,61 +621,4 @@ int relation_check(const Relation *relation) {
     for (uint32_t i = 0; i < relation->index_count; i++)
         if (check_index(relation, relation->indexes[i])) return 3;
     return 0;
-}
-
-/* ── order ────────────────────────────────────────────────────────────────────────────────── */
-
-static uint64_t order_key(int64_t word, int kind, const uint32_t *ranks) {
-    uint64_t sign = (uint64_t)1 << 63, bits = (uint64_t)word;
-    switch (kind) {
-        case SIGNED: return bits ^ sign;
-        case FLOATING:
-        case FLOATING_NAN_LAST:
-            if (bits == 0x7FF8000000000000u) return kind == FLOATING ? 0 : UINT64_MAX;
-            return bits & sign ? ~bits : bits | sign;
-        case RANKED: return ranks[word];
-        default: return bits;
-    }
-}
-
-/* A stable sort by one column: digit by digit, without digits that all keys share. */
-static void sort_column(const uint64_t *keys, uint32_t count, uint64_t varying, uint32_t **order, uint32_t **other) {
-    for (int shift = 0; shift < 64; shift += 8) {
-        if (!((varying >> shift) & 0xFF)) continue;
-        uint32_t starts[257] = {0};
-        for (uint32_t i = 0; i < count; i++) starts[((keys[i] >> shift) & 0xFF) + 1]++;
-        for (int digit = 0; digit < 256; digit++) starts[digit + 1] += starts[digit];
-        for (uint32_t i = 0; i < count; i++) {
-            uint32_t row = (*order)[i];
-            (*other)[starts[(keys[row] >> shift) & 0xFF]++] = row;
-        }
-        uint32_t *sorted = *other;
-        *other = *order;
-        *order = sorted;
-    }
-}
-
-int relation_order(const Relation *relation, const int *kinds, const uint32_t *ranks, uint32_t *order) {
-    uint32_t count = relation->count;
-    uint64_t *keys = malloc(count ? count * sizeof *keys : 1);
-    uint32_t *spare = malloc(count ? count * sizeof *spare : 1);
-    if (!keys || !spare) {
-        free(keys);
-        free(spare);
-        return NO_MEMORY;
-    }
-    uint32_t *now = order, *other = spare;
-    for (uint32_t row = 0; row < count; row++) order[row] = row;
-    for (uint32_t column = relation->width; column-- > 0;) {
-        uint64_t varying = 0;
-        for (uint32_t row = 0; row < count; row++) {
-            keys[row] = order_key(relation_word(relation, row, column), kinds[column], ranks);
-            varying |= keys[row] ^ keys[0];
-        }
-        sort_column(keys, count, varying, &now, &other);
-    }
-    if (now != order) memcpy(order, now, count * sizeof *order);
-    free(keys);
-    free(spare);
-    return DONE;
 }

@@ -6,7 +6,7 @@
  * `relation_advance`.
  *
  * Invariants, checked by `relation_check`:
- *   R1  no two rows are equal, and the hash set finds each row under its number;
+ *   R1  no two rows are equal, and the hash set, unless it is sealed, finds each row under its number;
  *   R2  while `narrow`, every word is stored in 32 bits; the first word that does not fit widens all;
  *   R3  an index holds the rows [0, covered), each in the group of its key, in ascending order.
  *
@@ -69,6 +69,11 @@ void relation_free(Relation *relation);
 /* Exchange the rows of two relations of one width that have no indexes. */
 void relation_swap(Relation *one, Relation *other);
 
+/* Free what only look-ups need, the hash set and the indexes.  Until it is opened, the relation has rows
+ * and no more: nothing is added to it or looked up.  DONE or a failure. */
+void relation_seal(Relation *relation);
+int relation_open(Relation *relation);
+
 /* ADDED, KNOWN, or a failure. */
 int relation_add(Relation *relation, const int64_t *row);
 
@@ -105,6 +110,12 @@ int relation_add_hashed(Relation *relation, const int64_t *row, uint64_t hash);
 void relation_fetch_slot(const Relation *relation, uint64_t hash);
 void relation_fetch_row(const Relation *relation, uint64_t hash);
 
+/* Look for the rows with one of a few keys, in every `step`-th row.  `keys` has a row for each; `counts`
+ * gets how often each was found, `found` the numbers of the first `most` rows of each. */
+void relation_search(
+    const Relation *relation, const uint32_t *columns, const Relation *keys, uint32_t step, uint32_t most,
+    uint32_t *counts, uint32_t *found);
+
 /* Begin the next round: what was added since the last one is the change. */
 int relation_advance(Relation *relation);
 
@@ -126,11 +137,6 @@ uint64_t relation_bytes(const Relation *relation);
 
 /* The number of the first broken invariant, or 0. */
 int relation_check(const Relation *relation);
-
-/* Row numbers in ascending order of their rows, into `order`.  `kinds` has the order of each column;
- * the words of a RANKED column are compared by their `ranks`.  NaN comes first, or last. */
-enum Order { SIGNED, UNSIGNED, FLOATING, RANKED, FLOATING_NAN_LAST };
-int relation_order(const Relation *relation, const int *kinds, const uint32_t *ranks, uint32_t *order);
 
 static inline int64_t relation_word(const Relation *relation, uint64_t row, uint32_t column) {
     uint64_t at = row * relation->width + column;

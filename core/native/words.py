@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeGuard
 
 from everlog.core.program import Kind, Relation, Row
@@ -50,14 +50,32 @@ def are_words(rows: object) -> TypeGuard[machine.Words]:
     return is_words(rows)
 
 
+class SortedRows:
+    """The rows of a relation in sorted order; those with a NaN may be anywhere."""
+
+    def __init__(self, make: Callable[[], Iterable[Row]]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._make())
+
+
 class SortedWords:
-    """The rows of a relation in sorted order, as tuples or as lines of a file."""
+    """The rows of a relation in sorted order: as tuples, lines of a file, or columns."""
 
     def __init__(self, relation: machine.Relation) -> None:
         self._relation = relation
 
     def __iter__(self) -> Iterator[Row]:
         return self._relation.sorted_rows()
+
+    @property
+    def symbols(self) -> machine.Symbols:
+        return self._relation.symbols
+
+    def columns(self, size: int) -> Iterator[list[bytearray]]:
+        """The words of each column, in parts of at most `size` rows."""
+        return self._relation.columns(size)
 
     def lines(self, delimiter: str) -> Iterator[bytes] | None:
         """All lines, in chunks of bytes, with values as they are; None if some need more."""

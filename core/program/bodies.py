@@ -63,8 +63,8 @@ def may_fail(part: Term | Literal | None) -> bool:
             return may_fail(left) or may_fail(right)
         case Range(start=start, stop=stop, step=step, kind=kind):
             return kind is Kind.FLOAT or any(map(may_fail, (start, stop, step)))
-        case Aggregate(target=target, body=body, partial=partial):
-            return partial or may_fail(target) or any(map(may_fail, body))
+        case Aggregate(op=op, target=target, body=body, partial=partial):
+            return partial or op.startswith("@") or may_fail(target) or any(map(may_fail, body))
         case _:
             return False
 

@@ -22,6 +22,7 @@ Source: C. Beeri, R. Ramakrishnan, On the power of magic, Journal of Logic Progr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -46,6 +47,8 @@ from everlog.core.program.program import (
     draws_numbers,
 )
 
+_T = TypeVar("_T")
+
 
 @frozen
 class Demand:
@@ -69,7 +72,7 @@ class Demand:
 
 def demanded(program: Program, query: Sequence[Rule], relation: Relation) -> Demand:
     """The part of a program that a query needs; `relation` declares the head of its rules."""
-    special = dict(_special(program))
+    special = dict(special_relations(program))
     numbered = [rule.head.relation for rule in program.rules if draws_numbers(rule)]
     if any(name in _needed(program, query) for name in numbered):
         relations = {**program.relations, relation.name: relation}
@@ -79,9 +82,9 @@ def demanded(program: Program, query: Sequence[Rule], relation: Relation) -> Dem
             evolve(program, relations=relations, rules=rules), relation.name, {}, dict.fromkeys(numbered, why)
         )
     program, query = with_constants(program, query, special)
-    whole = _closed(program, special)
+    whole = closed(program, special)
     while True:
-        built = _Builder(program, whole)
+        built = Builder(program, whole)
         built.run(query, relation)
         found = evolve(built.result(relation), facts=built.facts())
         crossed = _crossed(found)
@@ -90,13 +93,13 @@ def demanded(program: Program, query: Sequence[Rule], relation: Relation) -> Dem
             reasons = {name: why for name, why in whole.items() if name in used}
             return Demand(found, relation.name, built.adornments(), reasons)
         why = "demand for it would go through its own negation or aggregate"
-        whole = _closed(program, {**whole, **{built.origin.get(name, name): why for name in crossed}})
+        whole = closed(program, {**whole, **{built.origin.get(name, name): why for name in crossed}})
 
 
 # ── relations that are computed whole ────────────────────────────────────────────────────────
 
 
-def _special(program: Program) -> Iterator[tuple[str, str]]:
+def special_relations(program: Program) -> Iterator[tuple[str, str]]:
     for name, relation in program.relations.items():
         if relation.equivalence:
             yield name, "it is an equivalence"
@@ -115,10 +118,10 @@ def _special(program: Program) -> Iterator[tuple[str, str]]:
 
 def _needed(program: Program, query: Sequence[Rule]) -> set[str]:
     """The relations that a query depends on."""
-    return set(_closed(program, {atom.relation: "" for rule in query for atom, _ in atoms_of(rule.body)}))
+    return set(closed(program, {atom.relation: "" for rule in query for atom, _ in atoms_of(rule.body)}))
 
 
-def _closed(program: Program, whole: Mapping[str, str]) -> dict[str, str]:
+def closed(program: Program, whole: Mapping[str, str]) -> dict[str, str]:
     """The relations, and all that they depend on."""
     needed: dict[str, set[str]] = {}
     for edge in edges(program):
@@ -143,7 +146,7 @@ def _crossed(program: Program) -> set[str]:
 
 
 @frozen
-class _Asked:
+class Adorned:
     """A relation as it is asked for: `b` for each column with a value, `f` for the others."""
 
     relation: str
@@ -157,40 +160,45 @@ class _Asked:
     def magic(self) -> str:
         return f"{self.relation}?{self.adornment}"
 
-    def bound(self, args: Sequence[Term]) -> tuple[Term, ...]:
+    def bound(self, args: Sequence[_T]) -> tuple[_T, ...]:
+        """What stands in the columns that have values: of an atom, or of a fact."""
         return tuple(arg for arg, mark in zip(args, self.adornment, strict=True) if mark == "b")
 
 
 @frozen
-class _Passing:
+class Passing:
     """What stands before an atom: literals that may give values, and the variables they bind."""
 
     literals: tuple[Literal, ...] = ()
     known: frozenset[str] = frozenset()
 
-    def after(self, literal: Literal) -> _Passing:
-        return _Passing((*self.literals, literal), self.known | binds(literal))
+    def after(self, literal: Literal) -> Passing:
+        return Passing((*self.literals, literal), self.known | binds(literal))
 
 
 @frozen(eq=False)
-class _Builder:
+class Builder:
     program: Program
     whole: Mapping[str, str]
     rules: dict[Rule, None] = field(factory=dict)
-    asked: dict[_Asked, None] = field(factory=dict)
+    asked: dict[Adorned, None] = field(factory=dict)
     origin: dict[str, str] = field(factory=dict)  # name → the relation that it is a part of
 
     def run(self, query: Iterable[Rule], relation: Relation) -> None:
         for rule in query:
-            self.rules[evolve(rule, body=tuple(self._body(rule.body, _Passing(), None)))] = None
-        done: set[_Asked] = set()
+            self.rules[evolve(rule, body=tuple(self.body(rule.body, Passing(), None)))] = None
+        done: set[Adorned] = set()
         while todo := [asked for asked in self.asked if asked not in done]:
             for asked in todo:
                 done.add(asked)
-                for rule in self._rules_of(asked):
-                    self._adorned(rule, asked)
+                for rule in self.rules_of(asked):
+                    self.adorned(rule, asked)
 
-    def _rules_of(self, asked: _Asked) -> Iterator[Rule]:
+    def guards(self, asked: Adorned) -> bool:
+        """Whether rules wait until the relation is asked for: else they derive all of it."""
+        return "b" in asked.adornment
+
+    def rules_of(self, asked: Adorned) -> Iterator[Rule]:
         """The rules of a relation, and one for its base facts, if it may have some."""
         yield from self.program.rules_of(asked.relation)
         if "[" in asked.relation and asked.relation not in self.program.facts:
@@ -198,7 +206,7 @@ class _Builder:
         args = tuple(Variable(f"^{n}") for n in range(len(asked.adornment)))
         yield Rule(Atom(asked.relation, args), (Atom(f"{asked.relation}!", args),), name=f"{asked.relation}#0")
 
-    def _adorned(self, rule: Rule, asked: _Asked) -> None:
+    def adorned(self, rule: Rule, asked: Adorned) -> None:
         equations: list[Literal] = []
         args: list[Term] = []
         for n, arg in enumerate(rule.head.args):
@@ -207,16 +215,16 @@ class _Builder:
                 equations.append(Comparison("=", Variable(f"^{n}"), arg, arg.kind))
             else:
                 args.append(arg)
-        magic = Atom(asked.magic, asked.bound(args)) if "b" in asked.adornment else None
-        start = _Passing()
+        magic = Atom(asked.magic, asked.bound(args)) if self.guards(asked) else None
+        start = Passing()
         if magic is not None:
-            start = _Passing((magic,), frozenset(names(x for x in magic.args if x in rule.head.args)))
-        body = [*self._body(rule.body, start, magic), *equations]
+            start = Passing((magic,), frozenset(names(x for x in magic.args if x in rule.head.args)))
+        body = [*self.body(rule.body, start, magic), *equations]
         if magic is not None and not _implies(body, asked, args):
             body.insert(0, magic)
         self.rules[evolve(rule, head=Atom(asked.name, tuple(args)), body=tuple(body))] = None
 
-    def _body(self, body: Sequence[Literal], passing: _Passing, magic: Atom | None) -> list[Literal]:
+    def body(self, body: Sequence[Literal], passing: Passing, magic: Atom | None) -> list[Literal]:
         """The body over what is asked for; adds the rules that ask for it."""
         new: dict[int, Literal] = {}
         rest = list(enumerate(body))
@@ -235,14 +243,14 @@ class _Builder:
         free = sum(isinstance(arg, Variable) and arg.name not in known for arg in literal.args)
         return (
             1 if any(_has_value(arg, known) for arg in literal.args) else 2,
-            2 * free + self._is_asked(literal.relation),
+            2 * free + self.is_asked(literal.relation),
         )
 
-    def _is_asked(self, relation: str) -> bool:
+    def is_asked(self, relation: str) -> bool:
         """Whether a relation is asked for in part."""
         return relation not in self.whole and bool(self.program.rules_of(relation))
 
-    def _literal(self, literal: Literal, passing: _Passing, magic: Atom | None) -> Literal:
+    def _literal(self, literal: Literal, passing: Passing, magic: Atom | None) -> Literal:
         match literal:
             case Atom():
                 return self._atom(literal, passing, magic)
@@ -252,22 +260,25 @@ class _Builder:
                 known = frozenset(names(outer)) & passing.known
                 own = names(v for each in inner for v in variables_of_literal(each)) - names(outer)
                 before = names(v for each in passing.literals for v in variables_of_literal(each))
-                inside = _Passing() if own & before else _Passing(passing.literals, known)
-                return evolve(literal, body=tuple(self._body(inner, inside, magic)))
+                inside = Passing() if own & before else Passing(passing.literals, known)
+                return evolve(literal, body=tuple(self.body(inner, inside, magic)))
             case _:
                 return literal
 
-    def _atom(self, atom: Atom, passing: _Passing, magic: Atom | None) -> Atom:
-        if not self._is_asked(atom.relation):
+    def _atom(self, atom: Atom, passing: Passing, magic: Atom | None) -> Atom:
+        if not self.is_asked(atom.relation):
             return atom
-        marks = ("b" if _has_value(arg, passing.known) else "f" for arg in atom.args)
-        asked = _Asked(atom.relation, "".join(marks))
+        asked = Adorned(atom.relation, self.marks(atom, passing, magic))
         self.asked[asked] = None
         self.origin[asked.name] = self.origin[asked.magic] = atom.relation
         wanted = Atom(asked.magic, asked.bound(atom.args))
-        if wanted.args and wanted != magic:
+        if self.guards(asked) and wanted != magic:
             self.rules[Rule(wanted, passing.literals, name=f"{asked.magic}#0")] = None
         return Atom(asked.name, atom.args)
+
+    def marks(self, atom: Atom, passing: Passing, magic: Atom | None) -> str:
+        """The adornment of an atom after what stands before it, in a rule that `magic` guards."""
+        return "".join("b" if _has_value(arg, passing.known) else "f" for arg in atom.args)
 
     # ── the program ──────────────────────────────────────────────────────────────────────────
 
@@ -303,7 +314,7 @@ class _Builder:
     def facts(self) -> dict[str, tuple[tuple[int | float | str, ...], ...]]:
         """The facts of the text, under the names that they have here."""
         own = {f"{asked.relation}!": self.program.facts.get(asked.relation, ()) for asked in self.asked}
-        return {**{n: f for n, f in self.program.facts.items() if not self._is_asked(n)}, **own}
+        return {**{n: f for n, f in self.program.facts.items() if not self.is_asked(n)}, **own}
 
     def adornments(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
@@ -323,7 +334,7 @@ def _gives_values(literal: Literal) -> bool:
     return not isinstance(literal.left, Call) and not isinstance(literal.right, Call)
 
 
-def _implies(body: Sequence[Literal], asked: _Asked, args: Sequence[Term]) -> bool:
+def _implies(body: Sequence[Literal], asked: Adorned, args: Sequence[Term]) -> bool:
     """Whether the body has an atom that implies the magic one of its head."""
     bound = asked.bound(args)
     return any(isinstance(x, Atom) and x.relation == asked.name and asked.bound(x.args) == bound for x in body)

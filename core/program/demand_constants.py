@@ -70,7 +70,7 @@ class _Made:
             return literal
         rules = self.program.rules_of(literal.relation)
         constants = {n: arg for n, arg in enumerate(literal.args) if isinstance(arg, Constant)}
-        if not rules or not constants or not _is_alone(self.program, literal.relation):
+        if not rules or not constants or not is_alone(self.program, literal.relation):
             return literal
         left = {n: constant for n, constant in constants.items() if _is_passed_on(rules, n)}
         if left:
@@ -79,7 +79,7 @@ class _Made:
                 self._base(name, literal.relation, left)
                 self.rules += [_with_constants(rule, name, left) for rule in rules]
             return _cut(literal, name, left)
-        if _is_right_linear(rules, constants):
+        if is_right_linear(rules, constants):
             name, known = self._name(literal, constants)
             if not known:
                 self._from_right(name, literal.relation, rules, constants)
@@ -114,7 +114,7 @@ class _Made:
         asked = Rule(Atom(relation, free), (Atom(f"{relation}!", free),), name=f"{name}#0")
         for rule in (*rules, asked):
             start = Atom(sources, tuple(rule.head.args[n] for n in constants))
-            own = _own(rule)
+            own = own_atom(rule)
             if own is None:
                 head = _cut(rule.head, name, constants)
                 self.rules.append(evolve(rule, head=head, body=(start, *rule.body)))
@@ -127,7 +127,7 @@ class _Made:
 # ── which rules allow it ─────────────────────────────────────────────────────────────────────
 
 
-def _is_alone(program: Program, relation: str) -> bool:
+def is_alone(program: Program, relation: str) -> bool:
     """Whether only rules of the relation itself make it recursive, by positive atoms."""
     unit = next(unit for unit in units(program) if relation in unit.relations)
     uses = {use for rule in unit.rules for atom, use in atoms_of(rule.body) if atom.relation == relation}
@@ -146,7 +146,7 @@ def _is_passed_on(rules: Sequence[Rule], column: int) -> bool:
     return True
 
 
-def _is_right_linear(rules: Sequence[Rule], constants: _Constants) -> bool:
+def is_right_linear(rules: Sequence[Rule], constants: Collection[int]) -> bool:
     """Whether each rule passes on the columns that are not asked for, and computes nothing."""
     for rule in rules:
         own = [x for x in rule.body if isinstance(x, Atom) and x.relation == rule.head.relation]
@@ -170,7 +170,7 @@ def _is_right_linear(rules: Sequence[Rule], constants: _Constants) -> bool:
     return True
 
 
-def _grounds(rule: Rule, own: Atom, constants: _Constants) -> bool:
+def _grounds(rule: Rule, own: Atom, constants: Collection[int]) -> bool:
     """Whether the rest of a body binds its variables without the recursive atom."""
     known = names(rule.head.args[n] for n in constants)
     order, left = schedule([literal for literal in rule.body if literal is not own], known)
@@ -178,7 +178,7 @@ def _grounds(rule: Rule, own: Atom, constants: _Constants) -> bool:
     return not left and names(own.args[n] for n in constants) <= bound
 
 
-def _own(rule: Rule) -> Atom | None:
+def own_atom(rule: Rule) -> Atom | None:
     return next((x for x in rule.body if isinstance(x, Atom) and x.relation == rule.head.relation), None)
 
 

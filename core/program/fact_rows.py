@@ -36,7 +36,7 @@ _PLAIN = {
 
 
 @lru_cache(maxsize=1024)
-def plain_test(kinds: tuple[Kind, ...]) -> Callable[[tuple[Any, ...]], Any]:
+def plain_test(kinds: tuple[Kind, ...]) -> Callable[[tuple[object, ...]], bool]:
     """A function that tells whether a tuple can be stored unchanged, given its kinds.
 
     >>> plain = plain_test((Kind.NUMBER, Kind.SYMBOL))
@@ -52,7 +52,7 @@ def plain_test(kinds: tuple[Kind, ...]) -> Callable[[tuple[Any, ...]], Any]:
     lines += [f"    return {' and '.join(tests) or True}"]
     namespace: dict[str, Any] = {}
     exec("\n".join(lines), namespace)
-    plain: Callable[[tuple[Any, ...]], Any] = namespace["plain"]
+    plain: Callable[[tuple[object, ...]], bool] = namespace["plain"]
     return plain
 
 
@@ -211,7 +211,7 @@ def exact_floats(numbers: list[int]) -> list[float]:
     return list(map(exact_float, numbers))
 
 
-def _symbol(value: Any) -> str:
+def _symbol(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
     try:
@@ -220,7 +220,7 @@ def _symbol(value: Any) -> str:
         raise ValueError(f"{shown(value)} has no UTF-8 form") from None
 
 
-_CONVERTERS: Mapping[Kind, Callable[[Any], Value]] = {
+_CONVERTERS: Mapping[Kind, Callable[[object], Value]] = {
     Kind.NUMBER: lambda value: _integer(value, Kind.NUMBER, SIGNED_MIN, SIGNED_MAX),
     Kind.UNSIGNED: lambda value: _integer(value, Kind.UNSIGNED, 0, MASK),
     Kind.FLOAT: _float,

@@ -12,7 +12,7 @@ variable that another atom binds, or the same one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -218,10 +218,17 @@ class Aggregate:
     outer: tuple[Variable, ...]
     kind: Kind
     partial: bool = False
+    start: Constant | None = None  # of a function of the user: `op` is `@f`
 
     def __str__(self) -> str:
         target = "" if self.target is None else f" {self.target}"
-        return f"{self.result} = {self.op}{target} : {{ {', '.join(map(str, written_body(self.body)))} }}"
+        return f"{self.result} = {self.over(target, map(str, written_body(self.body)))}"
+
+    def over(self, target: str, body: Iterable[str]) -> str:
+        """The aggregate as it is written, with its parts as text."""
+        if self.start is None:
+            return f"{self.op}{target} : {{ {', '.join(body)} }}"
+        return f"@{self.op}{target} : {self.start}, {{ {', '.join(body)} }}"
 
 
 @frozen
@@ -370,7 +377,8 @@ class Relation:
     `insert_only` relation are never deleted.  `auxiliary_of` names the relation that this one helps
     a system of auxiliary relations to maintain (core.engine.planning.systems): the system alone
     fills it.  `lattices` has the columns whose values are joined: there is
-    one fact for each value of the others.
+    one fact for each value of the others.  `on_demand` relations (`magic`) hold only what somebody
+    asks for (core.program.live_demand).
     """
 
     name: str
@@ -380,6 +388,7 @@ class Relation:
     insert_only: bool = False
     auxiliary_of: str = ""
     lattices: tuple[tuple[int, Lattice], ...] = ()
+    on_demand: bool = False
 
     @property
     def arity(self) -> int:
@@ -486,7 +495,9 @@ def calls_of(rule: Rule) -> Iterator[Call]:
                     yield from of_term(start)
                     yield from of_term(stop)
                     yield from of_term(step)
-                case Aggregate(target=target, body=inner):
+                case Aggregate(op=op, target=target, body=inner, kind=kind, start=value):
+                    if value is not None and target is not None:  # a functor of the user folds the targets
+                        yield Call(op, (value, target), kind, kind)
                     yield from of_term(target)
                     yield from of_body(inner)
 

@@ -10,6 +10,7 @@
 | `forward` | derivations of a recursive unit that keeps no witnesses |
 | `first_derivations` | the same where only the order of evaluation tells |
 | `equivalences` | which pairs made two values equivalent |
+| `demanded_facts` | proofs where relations are on demand |
 | `evidence`, `notation` | the interface of an engine for proofs; literals as text |
 """
 

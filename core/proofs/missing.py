@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
 
 from attrs import field, frozen
 
@@ -44,7 +43,7 @@ class Line:
     remark: str = ""
     branches: tuple[render.Branch, ...] = field(default=(), init=False)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         return {"text": self.label}
 
 
@@ -79,7 +78,7 @@ class Attempt:
         last = Line(f"✗ {self.stop}", also) if self.stop else Line("the body holds")
         return (*(Line(f"✓ {text}") for text in self.holds), last)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         return {
             "rule": rule_data(self.rule),
             "holds": list(self.holds),
@@ -119,11 +118,11 @@ class WhyNot:
     def text(self, depth: int | None = render.DEPTH, lines: int | None = render.LINES) -> str:
         return render.as_text(self, depth, lines)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         row = [render.json_value(value) for value in self.row]
         return {"fact": self.fact, "relation": self.relation, "row": row, "present": self.present}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         attempts = [attempt.data() for attempt in self.attempts]
         return {**self.data(), "remarks": list(self.remarks), "attempts": attempts}
 

@@ -96,7 +96,7 @@ def aggregate_text(program: Program, literal: Aggregate, binding: Mapping[str, V
         else literal_text(program, inner, outer)
         for inner in written_body(literal.body)
     ]
-    return f"{literal.op}{target} : {{ {', '.join(parts)} }}"
+    return literal.over(target, parts)
 
 
 def atom_text(program: Program, atom: Atom, binding: Mapping[str, Value], keep: bool = False) -> str:

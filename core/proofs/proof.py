@@ -8,7 +8,6 @@ no function here is recursive.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from attrs import field, frozen
 
@@ -54,8 +53,8 @@ class Condition:
         more = ("…",) if self.matches > len(self.samples) else ()
         return f"{number}: {'; '.join(self.samples + more)}" if self.samples else number
 
-    def data(self) -> dict[str, Any]:
-        found = {"kind": self.kind, "text": self.label}
+    def data(self) -> dict[str, object]:
+        found: dict[str, object] = {"kind": self.kind, "text": self.label}
         if self.matches is None:
             return found
         return {**found, "matches": self.matches, "samples": list(self.samples)}
@@ -118,9 +117,9 @@ class Proof:
             text = self.reason
         return f"{text}   (replaced since by a better fact)" if self.dropped else text
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         row = [render.json_value(value) for value in self.row]
-        out: dict[str, Any] = {"fact": self.fact, "relation": self.relation, "row": row, "reason": self.reason}
+        out: dict[str, object] = {"fact": self.fact, "relation": self.relation, "row": row, "reason": self.reason}
         if self.rule is not None:
             out["rule"] = rule_data(self.rule)
             out["binding"] = binding_data(self.binding)
@@ -132,7 +131,7 @@ class Proof:
         """An indented tree, cut below `depth` and after `lines`."""
         return render.as_text(self, depth, lines)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """`{"root": 0, "nodes": […]}`: a node's children are ids."""
         return render.as_json(self)
 
@@ -144,12 +143,12 @@ class Proof:
         return self.text()
 
 
-def rule_data(rule: Rule) -> dict[str, Any]:
+def rule_data(rule: Rule) -> dict[str, object]:
     """A rule in JSON."""
     return {"name": rule.name, "text": rule.written, "file": rule.origin.file, "line": rule.origin.line}
 
 
-def binding_data(binding: Mapping[str, Value]) -> dict[str, Any]:
+def binding_data(binding: Mapping[str, Value]) -> dict[str, object]:
     """The variables that the author of a rule named, with their values."""
     named = {shown_name(name): render.json_value(value) for name, value in binding.items()}
     return {name: named[name] for name in sorted(named) if name != "_"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 DEPTH, LINES = 50, 500
 
@@ -22,7 +22,7 @@ class Branch(Protocol):
     def remark(self) -> str: ...
     @property
     def branches(self) -> Sequence[Branch]: ...
-    def data(self) -> Mapping[str, Any]:
+    def data(self) -> Mapping[str, object]:
         """Its JSON, without branches."""
 
 
@@ -94,7 +94,7 @@ def _count_new(root: Branch, shown: set[int], counted: set[int]) -> int:
 # ── JSON ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def as_json(root: Branch) -> dict[str, Any]:
+def as_json(root: Branch) -> dict[str, object]:
     """A flat list of nodes, the root first; `children` are ids."""
     graph = graph_of(root)
     number = {id(branch): position for position, branch in enumerate(graph)}
@@ -105,7 +105,7 @@ def as_json(root: Branch) -> dict[str, Any]:
     return {"root": 0, "nodes": nodes}
 
 
-def json_value(value: Any) -> Any:
+def json_value(value: object) -> object:
     """A value that JSON has: infinities and NaN become text."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from itertools import combinations, count
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 from everlog.core.program import Program, Row, atoms_of, draws_numbers
 from everlog.core.program.executor import Changes, Update
@@ -27,6 +27,7 @@ from everlog.core.repairs.instances import OutOfWork, Want, Work
 from everlog.core.repairs.next_changes import ENOUGH, NextChanges
 from everlog.core.repairs.repair import Allowed, Bounds, Repair, Repairs, Step
 
+_T = TypeVar("_T")
 WORK = 200_000  # steps of the search in states; in one state, a twentieth of it
 DEPTH = 10  # changes of an answer whose subsets are all tried
 _NOTHING: Step = frozenset()
@@ -35,7 +36,7 @@ _NOTHING: Step = frozenset()
 class Trial(Protocol):
     """Apply updates, call `ask` with the changes in that state, and undo them."""
 
-    def __call__(self, step: list[Update], ask: Callable[[Changes], Any], /) -> Any: ...
+    def __call__(self, step: list[Update], ask: Callable[[Changes], _T], /) -> _T: ...
 
 
 def repairs(

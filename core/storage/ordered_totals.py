@@ -20,7 +20,7 @@ from sortedcontainers import SortedDict
 from everlog.core.program import Kind, Value
 from everlog.core.program.exact import packed_float, unpacked_mean, unpacked_sum
 from everlog.core.program.functors import one_nan
-from everlog.core.program.order import rank
+from everlog.core.program.order import Ordered, rank
 from everlog.core.program.values import MASK, wrap
 
 _MOST = 128  # places of a block: from then on it is split
@@ -50,13 +50,13 @@ class OrderedBlocks:
 
     def __init__(self, together: Totals) -> None:
         self.together = together
-        self.blocks: list[list[Any]] = []
+        self.blocks: list[list[Ordered]] = []
         self.weights: list[list[Weight]] = []
-        self.lasts: list[Any] = []
+        self.lasts: list[Ordered] = []
         self.tree: list[Weight] = []  # node n has the children 2n and 2n + 1; leaves from `size` on
         self.size = 0
 
-    def load(self, items: Iterable[tuple[Any, Weight]]) -> None:
+    def load(self, items: Iterable[tuple[Ordered, Weight]]) -> None:
         """Replace what is there by sorted places with weights."""
         known = list(items)
         half = _MOST // 2
@@ -65,7 +65,7 @@ class OrderedBlocks:
         self.weights = [[weight for _, weight in part] for part in parts]
         self._grow()
 
-    def put(self, place: Any, weight: Weight) -> None:
+    def put(self, place: Ordered, weight: Weight) -> None:
         """Give a place a weight, in place of the one that it has."""
         if not self.blocks:
             self.blocks, self.weights = [[place]], [[weight]]
@@ -85,7 +85,7 @@ class OrderedBlocks:
             self.lasts[at] = places[-1]
         self._climb(at)
 
-    def drop(self, place: Any) -> None:
+    def drop(self, place: Ordered) -> None:
         """Remove a place that is there."""
         at = bisect_left(self.lasts, place)
         places, weights = self.blocks[at], self.weights[at]
@@ -99,7 +99,7 @@ class OrderedBlocks:
         self.lasts[at] = places[-1]
         self._climb(at)
 
-    def total(self, low: Any, after: bool, high: Any, before: bool) -> Weight:
+    def total(self, low: Ordered | None, after: bool, high: Ordered | None, before: bool) -> Weight:
         """The total from `low` (with `after`: behind it) to `high` (with `before`: in front of it).
 
         None for an end: there is none.  None as the result: no place lies there.
@@ -189,12 +189,12 @@ class OrderedGroup:
         self.op, self.kind = op, kind
         together: Totals = sum if op not in ("min", "max") else min if op == "min" else max
         self.blocks = OrderedBlocks(together)
-        self.states: dict[Any, Any] = {}  # by place: the number and weight of its targets, or those
+        self.states: dict[Ordered, Any] = {}  # by place: the number and weight of its targets, or those
 
     def __len__(self) -> int:
         return len(self.states)
 
-    def change(self, targets: Mapping[tuple[Any, Any], int], sign: int) -> None:
+    def change(self, targets: Mapping[tuple[Ordered, Value], int], sign: int) -> None:
         """Add or take (place, target), each a number of times."""
         places = self._changed(targets, sign)
         if len(places) * 4 > len(self.states):
@@ -208,10 +208,10 @@ class OrderedGroup:
             else:
                 self.blocks.put(place, self._weight(state))
 
-    def _changed(self, targets: Mapping[tuple[Any, Any], int], sign: int) -> set[Any]:
+    def _changed(self, targets: Mapping[tuple[Ordered, Value], int], sign: int) -> set[Ordered]:
         """Change the states of places; those whose weight changed, if they were or are there."""
         best, before, states = self.op in ("min", "max"), set(), self.states
-        changed: set[Any] = set()
+        changed: set[Ordered] = set()
         for (place, target), number in targets.items():
             if place != place:  # NaN is in no interval
                 continue
@@ -230,7 +230,7 @@ class OrderedGroup:
                 del states[place]
         return {place for place in changed if place in before or place in states}
 
-    def _change_best(self, place: Any, state: Any, target: Any, number: int) -> None:
+    def _change_best(self, place: Ordered, state: Any, target: Ordered, number: int) -> None:
         if state is None:
             self.states[place] = {target: number}
             return
@@ -244,7 +244,7 @@ class OrderedGroup:
         if not state:
             del self.states[place]
 
-    def amount(self, target: Any) -> int:
+    def amount(self, target: Value) -> int:
         """What a target adds to a total."""
         if self.op == "count":
             return 1
@@ -259,7 +259,7 @@ class OrderedGroup:
             return self.blocks.together(state)  # type: ignore[arg-type]  # of its keys
         return state.peekitem(0 if self.op == "min" else -1)[0]
 
-    def value(self, low: Any, after: bool, high: Any, before: bool) -> Value | None:
+    def value(self, low: Ordered | None, after: bool, high: Ordered | None, before: bool) -> Value | None:
         """The aggregate over an interval; None if it has no value there."""
         return self.meaning(self.blocks.total(low, after, high, before))
 

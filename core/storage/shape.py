@@ -8,7 +8,7 @@ fact: {fact: n}, of a binary relation {key: {value: n}}.  The classes are in `ta
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from itertools import islice
 from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -30,10 +30,9 @@ SavedColumns: TypeAlias = list[Column]
 Facts: TypeAlias = Collection[object]  # in any form: for code that only passes them on
 
 
-class Container(Protocol):
+class Container(Collection[object], Protocol):
     """The common interface of the containers of facts."""
 
-    def __len__(self) -> int: ...
     def clear(self) -> None: ...
     def update(self, facts: Any, /) -> None: ...
 
@@ -112,7 +111,7 @@ class ShapeOf(ABC, Generic[F]):
         """Some of the rows, each with about the same chance."""
         return list(islice(self.rows_of(facts), size))
 
-    def lookups(self, facts: F) -> Mapping[Columns, Mapping[Value, Sized]]:
+    def lookups(self, facts: F) -> Mapping[Columns, Mapping[Value, Collection[Any]]]:
         """The columns that the stored facts are an index on, each with that index."""
         return {}
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from bisect import bisect
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import accumulate, chain, islice, repeat
 from operator import itemgetter
 from typing import Generic, TypeVar
@@ -301,7 +301,7 @@ class PairShape(ShapeOf[PairFacts]):
             rows.append(self.row(keys[at], next(islice(values, within, None))))
         return rows
 
-    def lookups(self, facts: PairFacts) -> Mapping[Columns, Mapping[Value, Sized]]:
+    def lookups(self, facts: PairFacts) -> Mapping[Columns, Mapping[Value, Collection[Value]]]:
         return {(self.key,): facts}
 
     # ── indexes ──────────────────────────────────────────────────────────────────────────────

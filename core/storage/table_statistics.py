@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
+from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from attrs import frozen
@@ -27,9 +28,15 @@ from everlog.core.storage.shape import Columns, F, Key, ShapeOf
 if TYPE_CHECKING:
     from everlog.core.storage.tables import Table
 
+# For each key that is there: about how many rows have it, and some of them, at most a given number.
+Partners: TypeAlias = dict[Key, tuple[float, list[Row]]]
+Reader: TypeAlias = Callable[[Columns, Collection[Key], int], "Partners | None"]
+Lookup: TypeAlias = tuple[Columns, Mapping[Any, Collection[Any]]]  # an index, and the columns of what it gives
+
 SAMPLE = 1000  # rows of a larger table
 WHOLE = 2000  # rows of a table that is read as a whole
 FREQUENT = 24  # values kept for a column
+READ = 10_000  # rows of a table that is read to find a few: about a millisecond
 PROBES = 250  # values looked up to estimate how many rows match
 MET = 100  # rows that stand for those that a join leaves
 SELECTIONS = 64  # remembered for a table
@@ -48,6 +55,7 @@ class Statistics:
 
     __slots__ = (
         "__weakref__",
+        "_by",
         "_counts",
         "_distinct",
         "_frequent",
@@ -57,6 +65,7 @@ class Statistics:
         "complete",
         "exact",
         "lookups",
+        "reader",
         "rows",
         "sample",
     )
@@ -66,13 +75,16 @@ class Statistics:
         rows: float,
         sample: list[Row],
         exact: Mapping[Columns, int] | None = None,
-        lookups: Mapping[Columns, Mapping[Any, Sized]] | None = None,
+        lookups: Mapping[Columns, Lookup] | None = None,
         complete: bool | None = None,
+        reader: Reader | None = None,
     ) -> None:
         self.rows, self.sample = rows, sample
         self.complete = len(sample) >= rows if complete is None else complete  # whether the sample has all rows
         self.exact = exact or {}  # distinct values, counted by an index
-        self.lookups = lookups or {}  # columns → values → the rows with them, where an index exists
+        self.lookups = lookups or {}  # columns → an index by them, where one exists
+        self.reader = reader  # looks for rows in the whole table
+        self._by: dict[Columns, dict[Key, list[Row]]] = {}
         self._counts: dict[Columns, Counter[Key]] = {}
         self._distinct: dict[Columns, float] = {}
         self._frequent: dict[int, dict[Key, float]] = {}
@@ -91,9 +103,34 @@ class Statistics:
     def rows_with(self, columns: Columns) -> Callable[[Key], float] | None:
         """The exact number of rows for each value of some columns; None if that is unknown."""
         if columns in self.lookups:
-            get = self.lookups[columns].get
+            get = self.lookups[columns][1].get
             return lambda value: len(get(value, ()))
         return self.counts(columns).__getitem__ if self.complete else None
+
+    def partners(self, columns: Columns, keys: Collection[Key], most: int) -> Partners | None:
+        """Rows with values in some columns, at most so many of each; None if that is much work."""
+        if not columns:
+            sample = self.sample
+            step = len(sample) // most + 1
+            return {(): (self.rows, sample[::step])} if sample else {}
+        if self.complete:
+            return self._partners_in_sample(columns, keys, most)
+        if columns in self.lookups:
+            rest, index = self.lookups[columns]
+            return {
+                key: (len(found), [_row(columns, key, rest, one) for one in islice(found, most)])
+                for key in keys
+                if (found := index.get(key, ()))
+            }
+        return None if self.reader is None else self.reader(columns, keys, most)
+
+    def _partners_in_sample(self, columns: Columns, keys: Collection[Key], most: int) -> Partners:
+        by = self._by.get(columns)
+        if by is None:
+            by = self._by[columns] = {}
+            for key, row in zip(map(itemgetter(*columns), self.sample), self.sample, strict=True):
+                by.setdefault(key, []).append(row)
+        return {key: (len(rows), rows[:: len(rows) // most + 1]) for key in keys if (rows := by.get(key, []))}
 
     def distinct(self, columns: Columns) -> float:
         """The estimated number of distinct values of these columns together; at least 1."""
@@ -274,6 +311,18 @@ class Selection:
         return rows
 
 
+def key_of(values: Sequence[Value]) -> Key:
+    """Some values as a key: one is bare."""
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _row(columns: Columns, key: Any, rest: Columns, one: Any) -> Row:
+    """A row, from what an index has of it."""
+    values = (key,) if len(columns) == 1 else key
+    values += (one,) if len(rest) == 1 else one
+    return tuple([value for _, value in sorted(zip(columns + rest, values, strict=True), key=itemgetter(0))])
+
+
 class Guess(Statistics):
     """Statistics of a future relation: each column divides its rows by one factor."""
 
@@ -336,9 +385,20 @@ def statistics_of(shape: ShapeOf[F], facts: F, indexes: Mapping[tuple[Columns, C
     stored = shape.lookups(facts)
     exact = {key or rest: len(index) for (key, rest), index in indexes.items()}
     exact |= {key: len(index) for key, index in stored.items()}
-    lookups: dict[Columns, Mapping[Any, Sized]] = {**stored}
+    lookups: dict[Columns, Lookup] = {key: (shape.fact_columns, index) for key, index in stored.items()}
     for (key, rest), index in indexes.items():
         if key and len(key) + len(rest) == shape.arity and isinstance(index, dict):
-            lookups[key] = index
+            lookups[key] = rest, index
     rows = shape.size_of(facts)
-    return Statistics(rows, shape.sample(facts, SAMPLE if rows > WHOLE else WHOLE), exact, lookups)
+    sample = shape.sample(facts, SAMPLE if rows > WHOLE else WHOLE)
+
+    def reader(columns: Columns, keys: Collection[Key], most: int) -> Partners | None:
+        if shape.size_of(facts) > READ:
+            return None
+        found: dict[Key, list[Row]] = {key: [] for key in keys}
+        for row, key in zip(shape.rows_of(facts), map(itemgetter(*columns), shape.rows_of(facts)), strict=True):
+            if key in found:
+                found[key].append(row)
+        return {key: (len(rows), rows[:: len(rows) // most + 1]) for key, rows in found.items() if rows}
+
+    return Statistics(rows, sample, exact, lookups, reader=reader)

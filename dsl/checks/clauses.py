@@ -236,7 +236,7 @@ def _hoist_term(term: ast.Term, out: list[Literal]) -> ast.Term:
             out.append(Hoisted(result, evolve(term, args=args)))
             return result
         case ast.Aggregate():
-            result = fresh(term.op, term)
+            result = fresh(term.op.removeprefix("@"), term)
             out.append(Hoisted(result, _with_plain_target(term), targets=target_names(term)))
             return result
         case ast.Functor() | ast.UserFunctor() | ast.Nonflat():

@@ -10,7 +10,7 @@ from attrs import define, field
 from everlog.core.program import Functor, Kind, Value
 from everlog.core.program.program import Lattice
 from everlog.dsl import ast
-from everlog.dsl.checks.types import PRIMITIVES, Types, declared_types
+from everlog.dsl.checks.types import PRIMITIVES, Types, constant_of, declared_types
 from everlog.dsl.diagnostics import Label, Report
 
 _STRUCTURES = ("brie", "btree", "btree_delete", "eqrel")
@@ -201,7 +201,7 @@ def declare_lattice(statement: ast.Lattice, out: Declarations, report: Report) -
     before = len(report.items)
     for operator, term in statement.operators:
         if operator in _CONSTANTS:
-            value = _lattice_constant(term, kind)
+            value = constant_of(term, kind)
             if value is None:
                 report.error("DL091", f"`{operator}` of lattice `{name}` is no constant of its type", term)
             else:
@@ -229,19 +229,6 @@ def declare_lattice(statement: ast.Lattice, out: Declarations, report: Report) -
 
 _CONSTANTS = ("Bottom", "Top")
 _FUNCTORS = ("Lub", "Glb", "Leq")
-
-
-def _lattice_constant(term: ast.Term, kind: Kind) -> Value | None:
-    match term, kind:
-        case ast.String(value=value), Kind.SYMBOL:
-            return value
-        case ast.Float(text=text), Kind.FLOAT:
-            return float(text)
-        case ast.Number(text=text), Kind.NUMBER | Kind.FLOAT if len(text) < 20:
-            return float(int(text, 0)) if kind is Kind.FLOAT else int(text, 0)
-        case ((ast.Number(text=text) | ast.Unsigned(text=text)), Kind.UNSIGNED) if len(text) < 20:
-            return int(text.rstrip("u"), 0)
-    return None
 
 
 def find_lattices(signature: Signature, out: Declarations, report: Report) -> None:

@@ -229,7 +229,12 @@ class Inference:
             if isinstance(literal, ast.Atom):
                 self._source(literal, self.declarations.relations.get(literal.name))
         self._literals(hoisted.body)
-        if node.op == "count":
+        if node.start is not None:
+            functor = self.declarations.functors.get(node.op[1:])
+            if functor is not None and node.target is not None:
+                self.push(hoisted.result, functor.result)
+                self.push(node.target, functor.params[1] if len(functor.params) > 1 else functor.result)
+        elif node.op == "count":
             self.push(hoisted.result, NUMBER)
         elif node.op == "mean":
             self.push(hoisted.result, FLOAT)

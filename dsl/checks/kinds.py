@@ -30,6 +30,7 @@ from everlog.dsl.checks.inference import (
     article,
     shown,
 )
+from everlog.dsl.checks.types import constant_of
 from everlog.dsl.diagnostics import Label
 
 LITERALS = (ast.Number, ast.Float, ast.Unsigned, ast.String)
@@ -155,6 +156,9 @@ class ClauseKinds(Inference):
         node = hoisted.node
         assert isinstance(node, ast.Aggregate)
         result = self.settled(hoisted.result)
+        if node.start is not None:
+            self._check_folded(node, result)
+            return
         if node.target is None:
             self._fits(node, NUMBER, result)
             return
@@ -170,6 +174,22 @@ class ClauseKinds(Inference):
         else:
             self.check_term(node.target, kind)
             self._no_union(node.target, self.type_of(hoisted.result), node.target)
+
+    def _check_folded(self, node: ast.Aggregate, result: Kind) -> None:
+        """`@f` of `@@f x : start, { … }` takes the value so far and `x`, and gives the next."""
+        functor = self.declarations.functors.get(node.op[1:])
+        if functor is None or node.start is None or node.target is None:
+            return
+        if len(functor.params) != 2 or functor.params[0] is not functor.result:
+            message = f"functor `{node.op}` does not take a value and a target, and give the next value"
+            hint = f"declare it so: .functor {functor.name}(value:T, x:U):T"
+            self.report.error("DL133", message, node, hint=hint)
+            return
+        self._fits(node, functor.result, result)
+        self.check_term(node.target, functor.params[1])
+        if constant_of(node.start, functor.result) is None:
+            message = f"what `@{node.op}` begins with is no {functor.result} constant"
+            self.report.error("DL133", message, node.start, hint="write a constant between `:` and `{`")
 
     def check_term(self, term: ast.Term, wanted: Kind) -> None:
         """Report where a term, or a part of it, is not of the kind that its place needs."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, assert_never
 
 from everlog.core import program as core
@@ -19,6 +20,7 @@ from everlog.dsl import ast
 from everlog.dsl.checks.clauses import FlatClause, Hoisted, Literal
 from everlog.dsl.checks.inference import FIXED, INFIX
 from everlog.dsl.checks.kinds import ClauseKinds, number_value
+from everlog.dsl.checks.types import constant_of
 from everlog.dsl.walk import everything_below
 
 MAX_DEPTH = 12
@@ -89,10 +91,15 @@ class Lowering:
         target: core.Term | None = None
         if node.target is not None:
             default = Kind.NUMBER if node.op == "mean" else kind
+            if node.start is not None:
+                default = self.kinds.declarations.functors[node.op[1:]].params[1]
             target = self.term(node.target, self.kinds.kind(node.target) or default)
         parameters = {n.variable for n in everything_below(node) if isinstance(n, ast.Parameter)}
         outer = tuple(core.Variable(n) for n in sorted(hoisted.outer | parameters))
-        return core.Aggregate(core.Variable(hoisted.result.name), node.op, target, tuple(body), outer, kind)
+        value = None if node.start is None else constant_of(node.start, kind)
+        start = None if value is None else core.Constant(value, kind)
+        result = core.Variable(hoisted.result.name)
+        return core.Aggregate(result, node.op, target, tuple(body), outer, kind, start=start)
 
     def atom(self, atom: ast.Atom) -> core.Atom:
         kinds = self.kinds.declarations.relations[atom.name].kinds
@@ -265,11 +272,12 @@ class _Renaming:
             case core.Range(result, start, stop, step, kind):
                 by = None if step is None else self.term(step)
                 return self._with_result(result, core.Range, (self.term(start), self.term(stop), by, kind))
-            case core.Aggregate(result, op, target, inner, outer, kind):
+            case core.Aggregate(result, op, target, inner, outer, kind, start=start):
                 shared = tuple(dict.fromkeys(v for o in outer if isinstance(v := self.find(o), core.Variable)))
-                body = tuple(made for each in inner for made in self.literals(each))
+                body = tuple(one for each in inner for one in self.literals(each))
                 of = None if target is None else self.term(target)
-                return self._with_result(result, core.Aggregate, (op, of, body, shared, kind))
+                made = partial(core.Aggregate, start=start)
+                return self._with_result(result, made, (op, of, body, shared, kind))
         assert_never(literal)
 
     def _with_result(self, result: core.Variable, node: Any, fields: tuple[Any, ...]) -> list[core.Literal]:

@@ -196,7 +196,13 @@ class _Walk:
         base, _, several = term.op.partition("/")
         if several or (term.target is None) != (base == "count"):
             wanted, form = ("no target", "count : {…}") if base == "count" else ("one target", f"{base} x : {{…}}")
-            self.error("DL057", f"`{base}` takes {wanted}, as in `{form}`", term)
+            shown = base if term.start is None else f"@{base}"
+            form = form if term.start is None else f"{shown} x : start, {{…}}"
+            self.error("DL057", f"`{shown}` takes {wanted}, as in `{form}`", term)
+        if term.start is not None and base[1:] not in self.declared.functors:
+            name = base[1:]
+            hint = f"declare it: .functor {name}(value:…, x:…):…"
+            self.error("DL056", f"undefined functor `@{name}`", term, hint=hint)
         if term.target is not None:
             self.term(term.target)
             self.no_underscore(term.target, "DL054", "`_` stands in the target of an aggregate")

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 
 from attrs import define, field
 
-from everlog.core.program import Kind
+from everlog.core.program import Kind, Value
 from everlog.core.program.strong import strong_components
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import Label, Report
@@ -226,3 +226,17 @@ def _close_unions(types: Types) -> None:
                 if not missing[union]:
                     todo.append(union)
     types.supertypes.update({name: frozenset(supers) for name, supers in above.items()})
+
+
+def constant_of(term: ast.Term, kind: Kind) -> Value | None:
+    """The value of a literal of a kind; None for anything else."""
+    match term, kind:
+        case ast.String(value=value), Kind.SYMBOL:
+            return value
+        case ast.Float(text=text), Kind.FLOAT:
+            return float(text)
+        case ast.Number(text=text), Kind.NUMBER | Kind.FLOAT if len(text) < 20:
+            return float(int(text, 0)) if kind is Kind.FLOAT else int(text, 0)
+        case ((ast.Number(text=text) | ast.Unsigned(text=text)), Kind.UNSIGNED) if len(text) < 20:
+            return int(text.rstrip("u"), 0)
+    return None

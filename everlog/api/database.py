@@ -21,7 +21,7 @@ from everlog.api.queries import Queries
 from everlog.api.readable import Readable
 from everlog.api.relation_view import RelationView
 from everlog.api.saved import load_facts, save_facts
-from everlog.api.subscriptions import Callback, Subscription
+from everlog.api.subscriptions import Callback, Subscription, Wanted
 from everlog.api.transactions import Transaction, Writer
 from everlog.core.engine import Engine
 from everlog.core.program import Program, Row, Value
@@ -407,10 +407,13 @@ class Database(Readable):
         Values for new facts are those that occur somewhere in a column of the same type.
         """
         from everlog.api.how import answers as found
+        from everlog.core.proofs.demanded_facts import with_everything
         from everlog.core.repairs import Bounds
 
         self._writer.require_no_transaction()
-        return found(self._writer, goal, change, keep, Bounds(most, answers, trials))
+        engine = with_everything(self._engine)
+        writer = self._writer if engine is self._engine else Writer(engine)
+        return found(writer, goal, change, keep, Bounds(most, answers, trials))
 
     @property
     def positions(self) -> Mapping[str, str]:
@@ -479,7 +482,9 @@ class Database(Readable):
     def subscribe(self, relation: str | None, callback: Callback) -> Subscription:
         """Call `callback(changes)` after each step that changes the relation.
 
-        The relation None or "*" means any.
+        The relation None or "*" means any; an atom such as `path(1, x)` means the facts that match.
+        Facts of a relation on demand (`magic`) are computed only for those who ask: such a
+        subscription asks for its facts.
 
         >>> db = Database.from_text('''
         ...   .decl n(x:number)  .decl even(x:number)  even(x) :- n(x), x % 2 = 0.''')
@@ -493,17 +498,21 @@ class Database(Readable):
         `ExceptionGroup`.  A callback reads the state after the step; if it writes, it gets
         `NestedWrite`.
         """
-        return self._writer.subscribers.add(self._subscribable(relation), callback)
+        return self._writer.subscribers.add(*self._subscribable(relation, callback))
 
-    def _subscribable(self, relation: str | None) -> str | None:
-        if relation is None or relation == "*":
-            return None
-        if declared(self.relations, relation).auxiliary_of:
-            self.size(relation)  # makes a lazy relation be maintained from now on
-        return relation
+    def _subscribable(self, wanted: str | None, callback: Callback) -> tuple[str | None, Callback, Wanted | None]:
+        from everlog.api.wanted import WantedFacts, pattern_wanted
+
+        if wanted is None or wanted == "*":
+            return None, callback, None
+        pattern = pattern_wanted(self._writer, wanted)
+        relation = pattern.relation
+        if relation.auxiliary_of:
+            self.size(relation.name)  # makes a lazy relation be maintained from now on
+        return relation.name, callback, WantedFacts(self._writer, pattern)
 
     def watch(self, relation: str | None = None, *, limit: int = 1000) -> Watch:
-        """The changes of a relation (None or "*": of all) as an asynchronous iterator.
+        """The changes of a relation, of facts that match an atom, or of all, as an async iterator.
 
         >>> import asyncio
         >>> db = Database.from_text(".decl n(x:number)")
@@ -522,7 +531,7 @@ class Database(Readable):
         """
         from everlog.api.watching import Watch
 
-        return Watch(self._writer.subscribers, self._subscribable(relation), limit)
+        return Watch(lambda hear: self.subscribe(relation, hear), limit)
 
     # ── the program ──────────────────────────────────────────────────────────────────────────
 

@@ -24,9 +24,10 @@ from everlog.core.engine.compiled_query import CompiledQuery
 from everlog.core.program import Column, Row
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.order import rank
+from everlog.core.program.shown import shown_body
 from everlog.dsl import ast
 from everlog.dsl.answer_order import NONE
-from everlog.dsl.checks.query_check import EMPTY, Scope, check_query, unfit_value
+from everlog.dsl.checks.query_check import EMPTY, Query, Scope, check_query, unfit_value
 from everlog.dsl.diagnostics import DatalogError
 from everlog.dsl.fact_text import cut
 from everlog.dsl.query_text import ParsedQuery, parse_query
@@ -78,6 +79,19 @@ class Queries:
             return found(given)
         except ParameterError as problem:
             raise QueryError(unfit_value(text, problem.name, problem.why).report) from None
+
+    def explained(self, text: str) -> str:
+        """How a query is answered: what it reads, and what it asks for."""
+        checked = self._checked(parse_query(text), NOTHING_GIVEN, True)
+        query = CompiledQuery(self._engine, checked.rules)
+        lines = []
+        for rule in checked.rules:
+            lines.append(f"asked   {', '.join(map(str, shown_body(rule.body)))}")
+        lines += [f"reads   {each}" for each in query.coverings()]
+        lines += [f"asks    {part.name}, for the values of {asking}" for part, asking in query.demands()]
+        if len(lines) == len(checked.rules):
+            lines.append("reads   these relations: no other has the answers of a part of it")
+        return "\n".join(lines)
 
     def _read(self, query: ParsedQuery, given: Given, whole: bool) -> _Run:
         variables = None if whole or query.atom is None else _variables(query.atom)
@@ -133,14 +147,18 @@ class Queries:
             size=lambda: engine.size(name),
         )
 
-    def _conjunction(self, query: ParsedQuery, given: Given, whole: bool) -> _Run:
+    def _checked(self, query: ParsedQuery, given: Given, bindings: bool) -> Query:
         if self._scope is None:
             self._scope = (self._declared() or EMPTY).having(self._relations, self._engine.program.functors)
         try:
-            checked = check_query(query, self._scope, given.kinds, bindings=not whole)
+            checked = check_query(query, self._scope, given.kinds, bindings=bindings)
         except DatalogError as error:
             raise QueryError(error.report) from None
         require_functors(self._engine.program.functors, checked.rules)
+        return checked
+
+    def _conjunction(self, query: ParsedQuery, given: Given, whole: bool) -> _Run:
+        checked = self._checked(query, given, not whole)
         compiled = CompiledQuery(self._engine, checked.rules)
         parameters = checked.parameters.items()
 

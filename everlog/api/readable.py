@@ -123,6 +123,11 @@ class Readable:
         name = declared(self.relations, relation).name
         return self._read(lambda: self._engine.size(name))
 
+    def kept(self, relation: str) -> int:
+        """The number of facts that are there now: of a relation on demand, those asked for."""
+        name = declared(self.relations, relation).name
+        return self._read(lambda: self._engine.kept(name))
+
     @property
     def relations(self) -> Mapping[str, Relation]:
         """The relations with their columns, in the order of declaration."""
@@ -171,18 +176,20 @@ class Readable:
         row, or as parameters: `db.why("m($x)", x=2)`.
         """
         from everlog.core.proofs import why
+        from everlog.core.proofs.demanded_facts import with_evidence
         from everlog.notebook.drawn_proofs import drawn_proof
 
         asked = fact(self.relations, relation, row, given(parameters))
-        return drawn_proof(self._read(lambda: why(self._all_tables(), *asked)))
+        return drawn_proof(self._read(lambda: with_evidence(self._all_tables(), *asked, why)))
 
     def why_not(self, relation: str, row: object = None, /, **parameters: object) -> WhyNot:
         """What each rule lacks to derive a fact: `.text()`, `.to_json()` or `.to_dot()`."""
         from everlog.core.proofs import why_not
+        from everlog.core.proofs.demanded_facts import with_everything
         from everlog.notebook.drawn_proofs import drawn_why_not
 
         asked = fact(self.relations, relation, row, given(parameters))
-        return drawn_why_not(self._read(lambda: why_not(self._all_tables(), *asked)))
+        return drawn_why_not(self._read(lambda: why_not(with_everything(self._all_tables()), *asked)))
 
     def _all_tables(self) -> Engine:
         """The engine, with auxiliary relations as tables."""
@@ -191,6 +198,9 @@ class Readable:
 
     def explain(self, name: str | None = None) -> str:
         """The strategy and the cost of updates, for all or for one relation or rule.
+
+        For a query, the relations that are read instead of parts of its body, with the mapping that
+        proves that they may be.
 
         >>> from everlog import Database
         >>> db = Database.from_text('''
@@ -206,7 +216,10 @@ class Readable:
           run with     r without its second column
           run with     s without its second column
         """
-        return explain_plan(self.program, asked=self._strategies, only=name, moved=self._engine.moved)
+        if name is not None and "(" in name:
+            return self._read(lambda: self._queries.explained(name))
+        demands, moved = self._engine.demands.asked, self._engine.moved
+        return explain_plan(self.program, asked=self._strategies, only=name, moved=moved, demands=demands)
 
     def plans(self, name: str | None = None) -> list[ShownPlan]:
         """How rules join with the facts that are there: as a whole, and from a change of each atom.
@@ -272,5 +285,5 @@ class Readable:
         return self._writer.state.read(find)
 
     def __repr__(self) -> str:
-        facts = sum(map(self._engine.size, self.relations))
+        facts = sum(map(self._engine.kept, self.relations))
         return f"<Database: {len(self.relations)} relations, {len(self.program.rules)} rules, {facts} facts>"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from everlog.api.changes import Changes
 
@@ -19,8 +19,11 @@ Callback: TypeAlias = Callable[[Changes], object]
 class Subscription:
     """A callback, called until it is cancelled; a context manager that cancels."""
 
-    def __init__(self, subscribers: Subscribers, relation: str | None, callback: Callback) -> None:
-        self.relation, self.callback = relation, callback
+    def __init__(
+        self, subscribers: Subscribers, relation: str | None, callback: Callback, wanted: Wanted | None = None
+    ) -> None:
+        """`wanted` says which facts it is about, if not all of a relation."""
+        self.relation, self.callback, self.wanted = relation, callback, wanted
         self._subscribers = subscribers
 
     @property
@@ -29,7 +32,10 @@ class Subscription:
 
     def cancel(self) -> None:
         """Stop calling the callback, even if a round of calls is in progress."""
-        self._subscribers.all.pop(self, None)
+        if self in self._subscribers.all:
+            del self._subscribers.all[self]
+            if self.wanted is not None:
+                self.wanted.end()
 
     def __enter__(self) -> Subscription:
         return self
@@ -43,6 +49,16 @@ class Subscription:
         return f"<subscription to {self.relation or 'all relations'}{'' if self.active else ', cancelled'}>"
 
 
+class Wanted(Protocol):
+    """Which facts of a relation a subscription is about."""
+
+    def of(self, changes: Changes) -> Changes:
+        """The changes of these facts."""
+
+    def end(self) -> None:
+        """The subscription is over."""
+
+
 class Subscribers:
     """The subscriptions of a database, in order (a dict, so that removal is cheap)."""
 
@@ -52,8 +68,8 @@ class Subscribers:
     def __bool__(self) -> bool:
         return bool(self.all)
 
-    def add(self, relation: str | None, callback: Callback) -> Subscription:
-        subscription = Subscription(self, relation, callback)
+    def add(self, relation: str | None, callback: Callback, wanted: Wanted | None = None) -> Subscription:
+        subscription = Subscription(self, relation, callback, wanted)
         self.all[subscription] = None
         return subscription
 
@@ -69,7 +85,11 @@ class Subscribers:
             relation = subscription.relation
             if subscription.active and (relation is None or relation in changes):
                 try:
-                    subscription.callback(changes if relation is None else changes.only((relation,)))
+                    mine = changes if relation is None else changes.only((relation,))
+                    if subscription.wanted is not None:
+                        mine = subscription.wanted.of(mine)
+                    if mine:
+                        subscription.callback(mine)
                 except Exception as error:
                     errors.append(error)
         if errors:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from threading import Lock
 from types import TracebackType
 
 from everlog.api.changes import Changes
-from everlog.api.subscriptions import Subscribers
+from everlog.api.subscriptions import Callback, Subscription
 from everlog.core.program import Row
 
 
@@ -29,7 +29,7 @@ class Watch(AsyncIterator[Changes]):
       I2  at most `limit` steps are in the queue.
     """
 
-    def __init__(self, subscribers: Subscribers, relation: str | None, limit: int) -> None:
+    def __init__(self, subscribe: Callable[[Callback], Subscription], limit: int) -> None:
         if limit < 1:
             raise ValueError(f"the limit of a watch must be at least 1, not {limit}")
         self.limit = limit
@@ -39,7 +39,7 @@ class Watch(AsyncIterator[Changes]):
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._arrived: asyncio.Event | None = None
-        self._subscription = subscribers.add(relation, self._hear)
+        self._subscription = subscribe(self._hear)
 
     def _hear(self, changes: Changes) -> None:
         with self._lock:

@@ -17,7 +17,7 @@ EXAMPLES = """
   everlog check prog.dl                 all errors and warnings, each with its code and place
   everlog check prog.dl -w              errors only
   everlog check prog.dl -F facts        also every fact file, needed by an output or not
-  everlog check prog.dl --try           also the laws of lattices, on the values of the data
+  everlog check prog.dl --try           also the laws of lattices and aggregates, on the data
   everlog check prog.dl --json          for an editor
   cat prog.dl | everlog check -         from standard input
 """
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program_arguments(parser)
     parser.add_argument("-F", "--fact-dir", metavar="DIR", help="also read every .input from this folder")
     parser.add_argument("--json", action="store_true", help="print diagnostics as a JSON list, for editors")
-    parser.add_argument("--try", action="store_true", dest="tried", help="evaluate, and try the laws of lattices")
+    parser.add_argument("--try", action="store_true", dest="tried", help="evaluate, and try laws on the values")
     add_functor_arguments(parser)
 
 
@@ -66,8 +66,9 @@ def _facts_are_fine(program: Program, arguments: argparse.Namespace) -> bool:
 
 
 def _laws_hold(program: Program, arguments: argparse.Namespace) -> bool:
-    """Evaluate the program, and try the laws of its lattices on the values that it finds."""
+    """Evaluate the program, and try the laws of its lattices and aggregates on its values."""
     from everlog.core.evaluate.seminaive import evaluate
+    from everlog.core.program.aggregates.folded import broken_folds, noting_targets
     from everlog.core.program.aggregates.lattice_laws import broken_functors, broken_laws
     from everlog.core.program.order import rank
     from everlog.core.program.values import EvaluationError
@@ -82,7 +83,8 @@ def _laws_hold(program: Program, arguments: argparse.Namespace) -> bool:
             )
             for d in program.inputs
         }
-        found = evaluate(program, given)
+        noting, targets = noting_targets(program, _TRIED)
+        found = evaluate(noting, given)
         lattices = {each.name: each for relation in program.relations.values() for _, each in relation.lattices}
         values: dict[str, set[Value]] = {name: set() for name in lattices}
         for name, relation in program.relations.items():
@@ -98,6 +100,10 @@ def _laws_hold(program: Program, arguments: argparse.Namespace) -> bool:
             broken += own
             said = f"{len(own)} laws broken" if own else "no law broken"
             print(f"lattice {name}: {len(tried[name])} values, {said}")
+        for name, own in broken_folds(program, targets):
+            broken += own
+            said = f"{len(own)} laws broken" if own else "no law broken"
+            print(f"aggregate @@{name}: {len(targets[name])} values, {said}")
     except (EvaluationError, FactsError, FunctorError) as error:
         print(f"error: {error}")
         return False

@@ -10,7 +10,7 @@ from pathlib import Path
 from everlog.commands.shared.common import add_program_arguments, load_program
 from everlog.commands.shared.strategy_option import add_strategy_argument, strategies_of
 from everlog.core.engine.explain import NotInProgram, explain_delta_code, explain_plan, explanation
-from everlog.core.engine.planning.plan import NoSuchStrategy
+from everlog.core.engine.planning.systems import NoSuchStrategy
 from everlog.core.evaluate.listed_plans import explain_ir
 from everlog.core.evaluate.seminaive import explain_code
 from everlog.core.program import Program

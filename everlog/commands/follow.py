@@ -19,7 +19,7 @@ from everlog.commands.shared.durable import (
 )
 from everlog.commands.shared.limits import add_limit_arguments
 from everlog.commands.shared.strategy_option import add_strategy_argument
-from everlog.core.engine.planning.plan import NoSuchStrategy
+from everlog.core.engine.planning.systems import NoSuchStrategy
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
 from everlog.files import FactsError

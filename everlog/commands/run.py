@@ -295,10 +295,7 @@ def _living(
 
 def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
     if arguments.strategy:
-        from everlog.core.engine.planning.plan import (  # here: only --strategy needs it
-            NoSuchStrategy,
-            make_plan,
-        )
+        from everlog.core.engine import NoSuchStrategy, make_plan  # here: only --strategy needs it
 
         try:
             make_plan(program, strategies_of(arguments))

@@ -23,7 +23,7 @@ from everlog.commands.shared.common import (
 from everlog.commands.shared.durable import add_database_argument, database_of, program_in, with_functions
 from everlog.commands.shared.limits import add_limit_arguments, count, limits_of, size
 from everlog.commands.shared.strategy_option import add_strategy_argument, strategies_of
-from everlog.core.engine.planning.plan import NoSuchStrategy
+from everlog.core.engine.planning.systems import NoSuchStrategy
 from everlog.core.program import Row
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError

@@ -6,23 +6,28 @@ A format is one module of this package and one entry here: a function that reads
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from everlog.files.location import Reader, Writer
-from everlog.files.text.delimited import read_file, read_stdin, write_file, write_stdout
+from everlog.files.location import Place, Reader, Writer
+from everlog.files.text.delimited import read_file, read_stdin, read_words, write_file, write_stdout
 from everlog.files.text.json import read_json_file, read_json_stream, write_json_file, write_json_stream
 from everlog.files.text.jsonlines import read_json_lines, write_json_lines
 from everlog.files.text_values import FactsError
 from everlog.files.typed.duckdb import read_duckdb, write_duckdb
-from everlog.files.typed.ipc import read_ipc, write_ipc
+from everlog.files.typed.ipc import read_ipc, read_ipc_words, write_ipc
 from everlog.files.typed.jdbc import read_jdbc, write_jdbc
-from everlog.files.typed.parquet import read_parquet, write_parquet
+from everlog.files.typed.parquet import read_parquet, read_parquet_words, write_parquet
 from everlog.files.typed.postgres import read_postgres, write_postgres
 from everlog.files.typed.sqlite import read_sqlite, write_sqlite
 from everlog.files.zipped import without_suffix
+
+if TYPE_CHECKING:
+    from everlog.core.native._machine import Relation as Words
+    from everlog.core.native._machine import Symbols
 
 _TEXT = "delimiter headers attributeNames columns rfc4180 compress compression encoding"
 _JSON = "format compress compression encoding"
@@ -41,6 +46,8 @@ _FOLDERS = frozenset({"fact-dir", "output-dir"})  # which it adds, too
 class Format:
     """The reader and the writer of a format, its suffixes, schemes and parameters.
 
+    `words` reads ordinary files for the compiled machine, and gives None for others.
+
     `in_folder` says that its facts are in files of the folder of facts, or go to standard output:
     so its parameters, but for names of files, lead nowhere else.
     """
@@ -51,6 +58,7 @@ class Format:
     suffixes: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ()
     in_folder: bool = False
+    words: Callable[[Place, Symbols], Words | None] | None = None
 
     def taken(self, verb: str) -> frozenset[str]:
         """The parameters that reading, or writing, accepts."""
@@ -68,7 +76,7 @@ class Format:
 
 
 FORMATS: Mapping[str, Format] = {
-    "file": Format(read_file, write_file, _TEXT, in_folder=True),
+    "file": Format(read_file, write_file, _TEXT, in_folder=True, words=read_words),
     "stdin": Format(read_stdin, None, _TEXT),
     "stdout": Format(None, write_stdout, _TEXT, in_folder=True),
     "json": Format(read_json_stream, write_json_stream, _JSON),
@@ -76,9 +84,21 @@ FORMATS: Mapping[str, Format] = {
     "jsonl": Format(
         read_json_lines, write_json_lines, f"{_JSON} mode", (".jsonl", ".ndjson", ".jsonlines"), in_folder=True
     ),
-    "parquet": Format(read_parquet, write_parquet, f"{_COLUMNAR} mode", (".parquet", ".pq"), in_folder=True),
+    "parquet": Format(
+        read_parquet,
+        write_parquet,
+        f"{_COLUMNAR} mode",
+        (".parquet", ".pq"),
+        in_folder=True,
+        words=read_parquet_words,
+    ),
     "arrow": Format(
-        read_ipc, write_ipc, f"{_COLUMNAR} mode", (".arrow", ".feather", ".ipc", ".arrows"), in_folder=True
+        read_ipc,
+        write_ipc,
+        f"{_COLUMNAR} mode",
+        (".arrow", ".feather", ".ipc", ".arrows"),
+        in_folder=True,
+        words=read_ipc_words,
     ),
     "sqlite": Format(read_sqlite, write_sqlite, _TABLE, (".sqlite", ".sqlite3")),
     "duckdb": Format(read_duckdb, write_duckdb, _TABLE, (".duckdb", ".ddb")),

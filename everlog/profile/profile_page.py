@@ -44,7 +44,8 @@ def page(profile: Mapping[str, Any]) -> str:
         element("title", title),
         element("style", Html(_STYLE)),
     )
-    sections = [_units(profile["units"]), _rules(profile["units"])] if profile["units"] else []
+    units = profile["units"]
+    sections = [_units(units), _rules(units), _plans(units)] if units else []
     if profile["steps"] is not None:
         sections += [_steps(profile["steps"]), _promises(profile["steps"])]
     about = "Times are of this run alone. A blow-up above 1 means that more came out than went in."
@@ -113,6 +114,47 @@ def _rules(units: Sequence[Mapping[str, Any]]) -> Html:
     )
     columns = ("Rule", "Runs", "Time", "Found", "Largest read", "Blow-up")
     return _section("Rules", about, columns, rows)
+
+
+def _plans(units: Sequence[Mapping[str, Any]]) -> Html:
+    """The orders in which rules were joined, those of the slowest rules first."""
+    rules = [rule for unit in units for rule in unit["rules"] if rule["plans"]]
+    most = max(
+        (step["tried"] or 0 for rule in rules for each in rule["plans"] for step in each["steps"]), default=0
+    )
+    rows = []
+    for rule in sorted(rules, key=lambda each: -(each["seconds"] or 0.0)):
+        for plan in rule["plans"]:
+            rows.append(element("tr", element("th", *_plan_title(rule, plan), colspan=5, scope="rowgroup")))
+            rows += [_plan_step(step, most) for step in plan["steps"]]
+    about = (
+        "Each rule as it was joined in the end: tried are the rows that an index or a scan gave, kept those that "
+        "passed all tests before the next atom. Many more tried than expected, or than kept, make a rule slow. "
+        "Python works on sets, and counts neither unless a rule has several orders."
+    )
+    return _section("Plans", about, ("Atom", "Found by", "Expected", "Tried", "Kept"), rows)
+
+
+def _plan_title(rule: Mapping[str, Any], plan: Mapping[str, Any]) -> list[Html]:
+    notes = [
+        "" if plan["delta"] is None else f"from what is new in atom {plan['delta'] + 1}",
+        f"planned anew {plan['anew']} ×" if plan["anew"] else "",
+        "order as written in .plan" if plan["written"] else "",
+    ]
+    told = ", ".join(filter(None, notes))
+    return [element("code", rule["name"]), element("small", plan["rule"] + (f"   {told}" if told else ""))]
+
+
+def _plan_step(step: Mapping[str, Any], most: int) -> Html:
+    tried, kept = step["tried"], step["kept"]
+    return element(
+        "tr",
+        element("td", element("code", step["atom"])),
+        element("td", "in an aggregate: " * step["within"], prose(step["by"].rstrip(":"))),
+        _number(count(round(step["expected"]))),
+        _number("" if tried is None else count(tried), *([bar(tried, most)] if tried else [])),
+        _number("" if kept is None else count(kept)),
+    )
 
 
 def _steps(steps: Mapping[str, Any]) -> Html:

@@ -95,7 +95,7 @@ def tell_missing(session: Session, missing: list[str]) -> None:
 
 def described(database: Database) -> str:
     """The size of a database, in one line."""
-    facts = sum(map(database.size, database.relations))
+    facts = sum(map(database.kept, database.relations))
     counted = [number_of(len(database.relations), "relation"), number_of(len(database.rules), "rule")]
     return ", ".join([*counted, number_of(facts, "fact")])
 

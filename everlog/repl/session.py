@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from everlog.api.database import Database
     from everlog.api.facts.rows import Pattern
     from everlog.api.how import Answers
+    from everlog.api.wanted import Release
     from everlog.core.program import Value
     from everlog.core.program.executor import Update
     from everlog.core.runtime.guards import Limits
@@ -79,6 +80,7 @@ class Session:
         self.pending: list[Update] | None = None  # the updates of the open transaction
         self.quiet_commit = False  # begun by `start;`, whose `commit;` prints no changes
         self.watched: dict[str, Pattern] = {}
+        self._asking: dict[str, Release] = {}  # by what is watched of relations on demand
         self.parameters: dict[str, Value] = {}  # of queries: see `.param`
         self.answers: tuple[Answers, Changes] | None = None  # of the last `.how`, and the last changes then
         self.status: int | None = None  # set when the session is over
@@ -118,6 +120,26 @@ class Session:
         if self.present is not None:
             return "[past]"
         return "" if self.pending is None else f"[{len(self.pending)} pending]"
+
+    def watch(self, text: str, pattern: Pattern) -> None:
+        """Print only changes of such facts, and of others that are watched."""
+        from everlog.api.wanted import ask_while
+
+        self.unwatch(text)
+        release = ask_while(self.db._writer, pattern)
+        self.watched[text] = pattern
+        if release is not None:
+            self._asking[text] = release
+
+    def unwatch(self, text: str | None = None) -> bool:
+        """Stop watching this, or everything; whether it was watched."""
+        gone = list(self.watched) if text is None else [text] if text in self.watched else []
+        for each in gone:
+            del self.watched[each]
+            release = self._asking.pop(each, None)
+            if release is not None:
+                release()
+        return bool(gone)
 
     def close(self) -> None:
         """End the session: close the output file and the database."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from everlog.api.live import RuleError
 from everlog.core.engine.explain import NotInProgram
-from everlog.core.engine.planning.plan import NoSuchStrategy
+from everlog.core.engine.planning.systems import NoSuchStrategy
 from everlog.core.program.executor import InsertOnly
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError

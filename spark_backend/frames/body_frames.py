@@ -37,14 +37,13 @@ from everlog.core.program.bodies import binds, is_ready, may_fail, schedule, sur
 from everlog.spark_backend.column_types import HOLDS, TYPES, frame_of_rows, names_of
 from everlog.spark_backend.frames.bindings import Bindings, Facts, only
 from everlog.spark_backend.frames.expressions import Expressions
+from everlog.spark_backend.frames.expressions import literal as constant
 from everlog.spark_backend.frames.partial import Attempts, all_there, binders_first, bound_side, is_open, kept
-from everlog.spark_backend.frames.totals import TARGET, totalled
+from everlog.spark_backend.frames.totals import ERROR, TARGET, folded_groups, totalled
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-
-ERROR = "why"  # the column with the reason why a group has no value
 
 Lookup: TypeAlias = Callable[
     [Atom, int | None], Facts
@@ -58,7 +57,7 @@ class Body:
         self._spark, self._expressions, self._lookup = spark, expressions, lookup
         self._fresh = (f"v{number}" for number in count())
         self.attempts = Attempts(expressions, self._fresh)
-        self._relations = expressions.program.relations
+        self._relations, self._functors = expressions.program.relations, expressions.program.functors
 
     def fresh(self) -> str:
         """An unused column name."""
@@ -384,6 +383,12 @@ class Body:
             failing = inside.frame.where(F.col(inside.error).isNotNull())
             errors = failing.groupBy(*groups).agg(F.min(inside.error).alias(ERROR))
             inside = evolve(inside, frame=inside.frame.where(F.col(inside.error).isNull()))
+        if literal.start is not None:
+            functor = self._functors[literal.op[1:]]
+            frame, value, unfolded = folded_groups(literal, functor, inside, groups, self._fresh)
+            if inside.error is not None:
+                unfolded = errors.unionByName(unfolded).groupBy(*groups).agg(F.min(ERROR).alias(ERROR))
+            return self._grouped_or_open(literal, outside, groups, frame, unfolded, value)
         frame, value = totalled(literal, inside, groups, self._fresh)
         if inside.error is None and not is_open(outer, outside):
             return self._grouped(literal, outside, groups, frame, value)
@@ -426,7 +431,9 @@ class Body:
         known = all_there([F.col(outside.names[v]) for v in literal.outer], F.col(ERROR).isNull())
         known = F.coalesce(known, F.lit(False))
         total: Column = F.col(value)
-        if literal.op in ("count", "sum"):
+        if literal.start is not None:
+            total = F.coalesce(total, constant(literal.start.value, literal.kind))
+        elif literal.op in ("count", "sum"):
             total = F.coalesce(total, F.lit(0).cast(TYPES[literal.kind]))
         else:
             wider = wider.where(~known | total.isNotNull())  # an empty group has no value, and no match

@@ -22,13 +22,17 @@ from everlog.core.program.values import NAN
 from everlog.spark_backend.column_types import TYPES
 from everlog.spark_backend.frames.bindings import Bindings, Fresh
 from everlog.spark_backend.frames.functors import as_float, order_key, wrap_sum
+from everlog.spark_backend.frames.workers import Folds, Worked, worked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import Column, DataFrame
 
+    from everlog.core.program import Functor
+
 TARGET = "target"
+ERROR = "why"  # the column with the reason why a group has no value
 _UNDEFINED, _UP, _DOWN = 10_000, 10_001, 10_002  # exponents that no float has
 
 
@@ -56,6 +60,27 @@ def totalled(literal: Aggregate, inside: Bindings, groups: Sequence[str], fresh:
             parts = frame.groupBy(*groups).agg(high.alias("high"), low.alias("low"))
             return parts.select(*groups, wrap_sum(F.col("high"), F.col("low")).alias(value)), value
     return _float_total(literal.op, frame.withColumn(target, as_float(given, of)), groups, target, value), value
+
+
+def folded_groups(
+    literal: Aggregate, functor: Functor, inside: Bindings, groups: Sequence[str], fresh: Fresh
+) -> tuple[DataFrame, str, DataFrame]:
+    """The same for a function of the user, and the errors of the groups for which it has no value.
+
+    The targets of a group come together in a worker, which sorts them: so they are in one order.
+    """
+    from pyspark.sql import functions as F
+
+    assert literal.target is not None
+    assert literal.start is not None
+    value, pair, kind = next(fresh), next(fresh), kind_of(literal.target, inside.kinds, functor.params[1])
+    folds = Folds(functor, literal.start.value)
+    made = Worked(folds, (kind,), literal.kind, fails=True, lists=True)
+    lists = inside.frame.groupBy(*groups).agg(F.collect_list(F.col(TARGET)).alias(TARGET))
+    found = lists.select(*groups, worked(made, [F.col(TARGET)]).alias(pair))
+    found = found.select(*groups, F.col(f"{pair}.value").cast(TYPES[literal.kind]).alias(value), f"{pair}.error")
+    errors = found.where(F.col("error").isNotNull()).select(*groups, F.col("error").alias(ERROR))
+    return found.where(F.col("error").isNull()).select(*groups, value), value, errors
 
 
 def kind_of(term: Term, kinds: Mapping[Variable, Kind], otherwise: Kind) -> Kind:

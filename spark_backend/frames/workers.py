@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from everlog.core.program import Functor, Kind
+from everlog.core.program import Functor, Kind, Value
+from everlog.core.program.aggregates.folded import folded
 from everlog.core.program.functors import BUILTINS, COMPARISONS, as_kind, call_functor, one_nan, range_values
 from everlog.core.program.values import MASK, NAN, NoValue, decoded
 from everlog.spark_backend.column_types import TYPES, stored
@@ -30,6 +31,7 @@ class Worked:
     result: Kind | None  # None: a truth value
     many: bool = False  # the result is a list of such values
     fails: bool = False  # the result is a pair: the value, or the error
+    lists: bool = False  # the arguments are lists of such values
 
     def __call__(self, *args: Any) -> Any:
         if not self.fails:
@@ -40,11 +42,14 @@ class Worked:
             return None, error.message
 
     def _value(self, args: Sequence[Any]) -> Any:
-        given = [_received(value, kind) for value, kind in zip(args, self.params, strict=True)]
+        given = [self._given(value, kind) for value, kind in zip(args, self.params, strict=True)]
         found = self.function(*given)
         if self.many:
             return [_sent(value, self.result) for value in found]
         return found if self.result is None else _sent(one_nan(found), self.result)
+
+    def _given(self, value: Any, kind: Kind) -> Any:
+        return [_received(one, kind) for one in value] if self.lists else _received(value, kind)
 
 
 def _received(value: Any, kind: Kind) -> Any:
@@ -96,6 +101,15 @@ class Users:
 
 
 @frozen
+class Folds:
+    functor: Functor
+    start: Value
+
+    def __call__(self, targets: Sequence[Value]) -> Value:
+        return folded(self.functor, self.start, targets)
+
+
+@frozen
 class Ranged:
     def __call__(self, start: Any, stop: Any, step: Any = None) -> Any:
         return range_values(start, stop, step)
@@ -111,6 +125,7 @@ def worked(worked: Worked, args: Sequence[Column]) -> Column:
     function = F.udf(worked, f"struct<value:{held},error:string>" if worked.fails else held, useArrow=True)
     if worked.fails:
         function = function.asNondeterministic()  # Spark calls it once per row, not once per use
-    sent = [a.cast("binary") if k is Kind.SYMBOL else a for a, k in zip(args, worked.params, strict=True)]
+    binary = "array<binary>" if worked.lists else "binary"
+    sent = [a.cast(binary) if k is Kind.SYMBOL else a for a, k in zip(args, worked.params, strict=True)]
     column = function(*sent)
     return column.cast("string") if kind is Kind.SYMBOL and not worked.many and not worked.fails else column

@@ -12,7 +12,7 @@ import pytest
 
 from everlog.core.classify.query import Query
 from everlog.core.engine.engine import Engine
-from everlog.core.engine.planning.plan import NoSuchStrategy
+from everlog.core.engine.planning.systems import NoSuchStrategy
 from everlog.core.joins.calibrated import Calibrated
 from everlog.core.joins.exponents import refuge_of, refuges_of, search_exponent
 from everlog.core.joins.join_strategies import JOINS, view_of

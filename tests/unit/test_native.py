@@ -6,6 +6,7 @@ import math
 import os
 import random
 import signal
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -300,6 +301,69 @@ def test_rows_are_sorted_as_python_sorts_them() -> None:
     ]
     found.fill(rows)
     assert list(found.sorted_rows()) == sorted(set(rows))
+
+
+@pytest.mark.parametrize("size", [0, 1, 31, 32, 5_000])
+def test_columns_of_words_are_rows(size: int) -> None:
+    rows = {(n - 40, n % 7 / 4, 2**64 - 1 - n) for n in range(size)} | ({(0, NAN, 0)} if size else set())
+    given = [*rows, *rows]
+    columns = [
+        struct.pack(f"{len(given)}{form}", *column)
+        for form, column in zip("qdQ", zip(*given, strict=True), strict=False)
+    ]
+    words = machine.Relation((0, 2, 1), machine.Symbols())
+    words.take(tuple(columns or [b""] * 3))
+    assert set(words.rows()) == rows
+    found = []
+    for part in words.columns(1_000):
+        assert len(part[0]) <= 8_000
+        columns_read = (memoryview(held).cast(form) for form, held in zip("qdQ", part, strict=True))
+        found += list(zip(*columns_read, strict=True))
+    assert list(map(repr, found)) == list(map(repr, words.sorted_rows()))
+    words.check()
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), max_size=40), st.lists(st.tuples(WORDS, WORDS), max_size=5))
+def test_a_sealed_relation_keeps_its_rows_and_opens_again(rows: list[Row], more: list[Row]) -> None:
+    words = machine.Relation((0, 0), machine.Symbols())
+    words.fill(rows)
+    words.advance()
+    words.seal()
+    before = words.size_in_bytes
+    assert list(words.sorted_rows()) == sorted(set(rows))
+    words.check()
+    words.fill(more)
+    words.advance()
+    words.check()
+    assert list(words.rows()) == list(dict.fromkeys([*rows, *more]))
+    assert words.size_in_bytes >= before
+    words.seal()
+    plan = machine.Plan(2, 2, machine.Symbols(), lambda: None)
+    out = machine.Relation((0, 0), machine.Symbols())
+    plan.put(0, "SCAN", -1, (), ((0, 0), (1, 1)))
+    plan.over(0, words, 0)
+    plan.put(1, "ADD", 0, (1, 0))
+    plan.over(1, out, 0)
+    plan.run()
+    assert set(out.rows()) == {(y, x) for x, y in words.rows()}
+
+
+def test_columns_of_other_lengths_are_refused() -> None:
+    words = machine.Relation((0, 0), machine.Symbols())
+    for columns in ((b"12345678",), (b"12345678", b""), (b"", b"", b"")):
+        with pytest.raises(ValueError, match="do not fit"):
+            words.take(columns)
+
+
+def test_lines_become_rows_and_rows_lines() -> None:
+    words = machine.Relation((0, 2, 3), machine.Symbols())
+    lines = [f"{n - 9}\t{n / 8!r}\tsymbol {n % 90}\n" for n in range(3_000)]
+    assert words.parse("".join(lines).encode(), "\t")
+    assert not words.parse(b"1\t2\n", "\t")
+    assert set(words.rows()) >= {(n - 9, n / 8, f"symbol {n % 90}") for n in range(3_000)}
+    again = machine.Relation((0, 2, 3), machine.Symbols())
+    assert again.parse(b"".join(words.lines("\t")), "\t")
+    assert set(again.rows()) == set(words.rows())
 
 
 def test_a_recursion_is_planned_again_when_it_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from everlog.core.evaluate import native_task, run_relations, seminaive
 from everlog.core.evaluate.native_task import NativeTask
+from everlog.core.evaluate.profile import RunProfile
 from everlog.core.native.availability import why_not
 from everlog.core.storage.table_statistics import Statistics
 from everlog.dsl.check import compile_text
@@ -43,7 +44,8 @@ def tasks() -> Iterator[list[NativeTask]]:
         yield found
 
 
-def test_a_rule_that_tries_far_more_rows_than_expected_is_planned_with_what_it_has_seen() -> None:
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_rule_that_tries_far_more_rows_than_expected_is_planned_with_what_it_has_seen(jobs: int) -> None:
     """The statistics say that `big` and `wide` hardly meet; each row meets a thousand."""
     program = compile_text(TEXT)
     honest = seminaive.evaluate(program, FACTS)
@@ -54,13 +56,26 @@ def test_a_rule_that_tries_far_more_rows_than_expected_is_planned_with_what_it_h
         return Statistics(lies.get(len(relation), 1.0), rows, complete=False)
 
     with tasks() as made, patch.object(run_relations, "statistics_of_words", known):
-        found = seminaive.evaluate(program, FACTS)
+        found = seminaive.evaluate(program, FACTS, jobs=jobs)
     (task,) = made
     assert task.replanned == 1
     assert [str(step.literal) for step in task.made.plan.steps][-1] == "big(x, y)"
     assert found.relation("out") == honest.relation("out")
     assert len(found.relation("out")) == 5000
     assert task.made.code.rows < 20_000, "three thousand rows each were to be tried"
+
+
+def test_threads_count_what_one_thread_counts() -> None:
+    program = compile_text(TEXT)
+    found = []
+    for jobs in (1, 2):
+        profile = RunProfile()
+        facts = {**FACTS, "few": [(z, z % 7) for z in range(3000)]}
+        seminaive.evaluate(program, facts, profile=profile, jobs=jobs)
+        (unit,) = profile.units
+        found.append([(step.tried, step.kept) for step in unit.rules["out#1"].plans[0].steps])
+    assert found[0] == found[1]
+    assert (found[0][-1][0] or 0) >= 3000
 
 
 def test_a_rule_that_is_slow_in_any_order_ends() -> None:

@@ -74,3 +74,31 @@ def test_plans_of_a_database_follow_its_facts() -> None:
     then = [step.atom for step in db.plans("out")[0].steps]
     assert (first, then) == (["big(x, y)", "few(y)"], ["few(y)", "big(x, y)"])
     assert [plan.delta for plan in db.plans("out#1")] == [None, 0, 1]
+
+
+def test_where_no_order_is_chosen_it_is_told_what_is_done_instead() -> None:
+    db = Database.from_text("""
+.decl e(x:number, y:number)  .decl p(x:number, y:number)
+p(x, y) :- e(x, y).
+p(x, z) :- p(x, y), e(y, z).
+.plan 0:(1,2)
+.decl q(a:number, b:number, c:number)
+q(a, b, c) :- e(a, b), e(b, c), e(c, a).
+.strategy generations
+""")
+    first, second = db.plans("p")
+    assert (first.steps, second.steps) == ((), ())
+    assert "sets flow" in first.instead
+    assert "its `.plan` has no effect" in second.instead
+    (view,) = db.plans("q")
+    assert "`generations` keeps it" in view.instead
+    assert list(view.lines())[1].strip() == view.instead
+
+
+def test_a_profile_shows_the_plans_that_were_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    assert main(["run", "program.dl", "-F", ".", "-D", ".", "-p", "profile.html"]) == 0
+    page = (folder / "profile.html").read_text()
+    assert "<h2>Plans</h2>" in page
+    assert "<code>few(y)</code>" in page
+    assert "index on y" in page

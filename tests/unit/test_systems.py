@@ -14,8 +14,7 @@ import pytest
 from everlog import Database, DatalogError, EvaluationError
 from everlog.cli import main
 from everlog.commands import ies
-from everlog.core.engine.planning.plan import NoSuchStrategy
-from everlog.core.engine.planning.systems import Refused
+from everlog.core.engine.planning.systems import NoSuchStrategy, Refused
 from everlog.core.proofs.checker import verify
 from everlog.dsl.check import compile_text
 from everlog.ies import registry

@@ -10,15 +10,17 @@ present one goes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import chain, repeat
 from typing import Any, TypeAlias
 
 from sortedcontainers import SortedDict
 
-from everlog.core.program import Kind, Value
+from everlog.core.program import Functor, Kind, Value
+from everlog.core.program.aggregates.folded import in_order
 from everlog.core.program.exact import ExactSum
 from everlog.core.program.functors import one_nan
 from everlog.core.program.order import rank
-from everlog.core.program.values import MASK, Failed, wrap
+from everlog.core.program.values import MASK, Failed, NoValue, wrap
 from everlog.core.storage.shape import Key
 
 Target: TypeAlias = Any  # a value of the aggregate's kind
@@ -154,6 +156,41 @@ class Extreme(Totals):
         return value[1] if self.ranked else value  # type: ignore[no-any-return]
 
 
+class Folded(Totals):
+    """A function of the user over the targets, in their order.
+
+    >>> kinds = (Kind.SYMBOL, Kind.SYMBOL)
+    >>> longest = Functor("longest", kinds, Kind.SYMBOL, lambda a, b: max(a, b, key=len))
+    >>> total = Folded(longest, "")
+    >>> total.add("g", {"pear": 1, "fig": 2}, 1), total.add("g", {"pear": 1}, -1), total.groups["g"]
+    ('pear', 'fig', SortedDict({((False, 'fig'), 'fig'): 2}))
+
+    Cost: a call for each target of the group, whenever the group changes.
+    """
+
+    def __init__(self, functor: Functor, start: Value) -> None:
+        super().__init__(functor.result)
+        self.functor, self.start, self.default = functor, start, start
+
+    def add(self, group: Key, targets: Mapping[Target, int], sign: int) -> Target:
+        values = self.groups.get(group)
+        if values is None:
+            values = self.groups[group] = SortedDict()
+        for target, number in targets.items():
+            key = rank(target), target
+            values[key] = values.get(key, 0) + sign * number
+            if not values[key]:
+                del values[key]
+        if not values:
+            del self.groups[group]
+            return self.default
+        try:
+            found = chain.from_iterable(repeat(target, number) for (_, target), number in values.items())
+            return in_order(self.functor, self.start, found)
+        except NoValue as problem:
+            return Failed(problem.message)
+
+
 class Partial(Totals):
     """An aggregate whose targets may fail; a failing target is its group's value.
 
@@ -197,8 +234,17 @@ class Partial(Totals):
         self.failed.clear()
 
 
-def totals_of(op: str, kind: Kind, may_fail: bool = False) -> Totals:
-    """The state of an aggregate."""
+def totals_of(
+    op: str,
+    kind: Kind,
+    may_fail: bool = False,
+    functor: Functor | None = None,
+    start: Value | None = None,
+) -> Totals:
+    """The state of an aggregate; `functor` and `start` are those of a function of the user."""
+    if functor is not None:
+        assert start is not None
+        return Partial(Folded(functor, start))
     return Partial(_sound(op, kind)) if may_fail else _sound(op, kind)
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from attrs import frozen
+
 from everlog.core.engine.keepers.joined import JoinedRule
 from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_snapshot, versions
 from everlog.core.engine.planning.plan import VIEWS, PlannedUnit, wanted_of
@@ -27,6 +29,22 @@ if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
 
 SMALL = 8  # new facts up to which limits are not looked at
+
+
+@frozen(slots=True, eq=False)
+class Counting:
+    """A listener: it runs a delta rule, whose derivations its keeper counts as gains or losses."""
+
+    keeper: DerivingKeeper
+    task: Task
+    gains: bool
+
+    def __call__(self, step: Step, delta: Facts) -> None:
+        keeper = self.keeper
+        derived = keeper.plus if self.gains else keeper.minus
+        self.task(delta, derived)
+        if derived and not keeper.waiting:
+            step.wake(keeper)
 
 
 class DerivingKeeper(Keeper):
@@ -81,8 +99,8 @@ class DerivingKeeper(Keeper):
             for relation in outside_relations(rule, self.relations):
                 if joined is not None and relation in joined.copies:
                     entry = readers.setdefault(relation, Readers())
-                    entry.losses.append(self._hearing_join(joined, relation, insert=False))
-                    entry.gains.append(self._hearing_join(joined, relation, insert=True))
+                    entry.losses.append(self._hearing(joined, relation, gains=False))
+                    entry.gains.append(self._hearing(joined, relation, gains=True))
                     continue
                 work = self.work.get(rule.name)
                 for event, sign, task, filtered in versions(
@@ -91,39 +109,15 @@ class DerivingKeeper(Keeper):
                     self._versions.append(task)
                     entry = readers.setdefault(relation, Readers())
                     entry.filtered |= filtered
-                    entry.of(event, sign).append(self._gaining(task) if sign > 0 else self._losing(task))
+                    entry.of(event, sign).append(Counting(self, task, sign > 0))
 
-    def _gaining(self, task: Task) -> Listener:
+    def _hearing(self, joined: JoinedRule, relation: str, gains: bool) -> Listener:
         def listener(step: Step, delta: Facts) -> None:
-            task(delta, self.plus)
-            if not self.waiting and self.plus:
+            derived = self.plus if gains else self.minus
+            joined.follow(step, relation, delta, derived, gains)
+            if derived and not self.waiting:
                 step.wake(self)
 
-        listener.direct = task, self, 1  # type: ignore[attr-defined]  # for core.engine.unrolled
-        return listener
-
-    def _losing(self, task: Task) -> Listener:
-        def listener(step: Step, delta: Facts) -> None:
-            task(delta, self.minus)
-            if not self.waiting and self.minus:
-                step.wake(self)
-
-        listener.direct = task, self, -1  # type: ignore[attr-defined]
-        return listener
-
-    def _hearing_join(self, joined: JoinedRule, relation: str, insert: bool) -> Listener:
-        follow, measured = joined.follow, joined.measured
-
-        def listener(step: Step, delta: Facts) -> None:
-            out = self.plus if insert else self.minus
-            measured(step, relation, delta, out, insert)
-            if not self.waiting and out:
-                step.wake(self)
-
-        def unmeasured(step: Step, delta: Facts) -> None:
-            follow(step, relation, delta, self.plus if insert else self.minus, insert)
-
-        listener.unmeasured = unmeasured  # type: ignore[attr-defined]  # for core.engine.unrolled
         return listener
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:

@@ -17,6 +17,7 @@ from everlog.core.engine.keepers.counted import DerivingKeeper
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Value
+from everlog.core.program.aggregates.folded import is_folded
 from everlog.core.storage.shape import Facts, Key
 from everlog.core.storage.tables import Table
 
@@ -73,10 +74,15 @@ class GroupKeeper(DerivingKeeper):
         super().__init__(store, planned, number)
         assert planned.group is not None
         self.group = planned.group
-        self.totals: Totals = totals_of(self.group.op, self.group.kind, self.group.may_fail)
+        self.totals: Totals = self._new_totals()
         self.values = store.values.setdefault(self.name, {})
         self.graph = GroupValues(self.values)
         store.tables[self.name] = self.graph
+
+    def _new_totals(self) -> Totals:
+        group = self.group
+        functor = self.store.functors[group.op[1:]] if is_folded(group.op) else None
+        return totals_of(group.op, group.kind, group.may_fail, functor, group.start)
 
     def containers(self, relation: str) -> list[object]:
         return [self.values, self.totals.groups]
@@ -147,7 +153,7 @@ class GroupKeeper(DerivingKeeper):
 
     def check(self) -> None:
         super().check()
-        fresh = totals_of(self.group.op, self.group.kind, self.group.may_fail)
+        fresh = self._new_totals()
         values = {}
         for group, targets in self.shape.by_argument(self.derive_all()).items():
             if targets:

@@ -117,15 +117,9 @@ class JoinedRule:
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
-    def measured(self, step: Step, relation: str, facts: Facts, out: Counted, insert: bool) -> None:
-        """As `follow`, and charge the rule the time of it, with that of the rest of the rule."""
-        start, before = perf_counter(), self._time.seconds
-        self.follow(step, relation, facts, out, insert)
-        self._time.seconds = before + (perf_counter() - start) * self.store.weight
-
     def follow(self, step: Step, relation: str, facts: Facts, out: Counted, insert: bool) -> None:
         """Have the view follow a change; an error names the rule."""
-        runs = self._time.runs
+        start, before, runs = perf_counter(), self._time.seconds, self._time.runs
         try:
             view = self.view or self._made(step, relation, facts, insert)
             self._apply(step, view, relation, facts, out, insert)
@@ -133,6 +127,7 @@ class JoinedRule:
                 self._try(self._trials[relation, "insert" if insert else "delete"], relation, facts)
         except EvaluationError as error:
             raise self.store.of_rule(self.rule, error) from error.__cause__
+        self._time.seconds = before + (perf_counter() - start) * self.store.weight  # with the rest of the rule
         self._time.runs = runs + 1
 
     def _apply(self, step: Step, view: JoinView, relation: str, facts: Facts, out: Counted, insert: bool) -> None:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any
 
 from attrs import evolve, frozen
 
@@ -294,7 +293,7 @@ class RuleCost:
                     power("O", "D", Fraction(largest_cover([s - fixed for s in scopes]))),
                 )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As `everlog explain --json` has it: see docs/costs.md."""
         rule = self.shown or self.rule
         small = len(self.query.atoms) <= MOST_ATOMS
@@ -330,7 +329,7 @@ class RuleCost:
             "variable_order": [order_json(node) for node in self.order],
         }
 
-    def _in_use_json(self) -> dict[str, Any]:
+    def _in_use_json(self) -> dict[str, object]:
         promise = self.promise
         return {
             "strategy": self.in_use.strategy,
@@ -456,7 +455,7 @@ def power(order: str, of: str, exponent: Fraction) -> str:
 # ── as JSON ──────────────────────────────────────────────────────────────────────────────────
 
 
-def decomposition_json(query: Query, decomposition: Decomposition) -> dict[str, Any]:
+def decomposition_json(query: Query, decomposition: Decomposition) -> dict[str, object]:
     """Bags as lists of variables with the atoms that are at home there, and the parent of each."""
     home = decomposition.home(query)
     return {
@@ -472,5 +471,5 @@ def decomposition_json(query: Query, decomposition: Decomposition) -> dict[str, 
     }
 
 
-def order_json(node: OrderNode) -> dict[str, Any]:
+def order_json(node: OrderNode) -> dict[str, object]:
     return {"variables": list(node.variables), "children": [order_json(child) for child in node.children]}

@@ -38,6 +38,7 @@ from everlog.core.program import (
     Relation,
     Rule,
     Term,
+    Value,
     Variable,
     Wildcard,
 )
@@ -63,6 +64,7 @@ class Group:
     written: str
     may_fail: bool = False
     ordered: Ordered | None = None
+    start: Value | None = None  # of a function of the user
 
 
 @frozen
@@ -183,7 +185,9 @@ class Normaliser:
         if ordered is None and literal.op in ("min", "max"):  # how often a value is there does not matter
             made = self.existential(made)
         self.rules.append(made)
-        self.groups[name] = Group(name, literal.op, literal.kind, shown_aggregate(literal), partial, ordered)
+        start = None if literal.start is None else literal.start.value
+        written = shown_aggregate(literal)
+        self.groups[name] = Group(name, literal.op, literal.kind, written, partial, ordered, start)
         held = TARGET if isinstance(target, p.Call) else target  # only the relation matters
         return evolve(literal, body=(Atom(name, (*literal.outer, held)),), partial=partial)
 

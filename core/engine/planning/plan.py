@@ -13,10 +13,16 @@ from attrs import evolve, field, frozen
 
 from everlog.core import program as p
 from everlog.core.classify.query import query_of
+from everlog.core.engine.planning.demand_parts import (
+    DEMAND,
+    Demands,
+    asked_values,
+    in_parts,
+)
 from everlog.core.engine.planning.flow_rules import Flow, NoFlow, classes_of, flow_of
 from everlog.core.engine.planning.normal import Group, NeedsItself, Normaliser
 from everlog.core.engine.planning.ranked_rules import why_not_ranked
-from everlog.core.engine.planning.systems import Fit, systems, with_auxiliaries
+from everlog.core.engine.planning.systems import Fit, NoSuchStrategy, systems, with_auxiliaries
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.joins.join_strategies import AUTO, DELTA, JOINS
 from everlog.core.joins.strategy_choice import (
@@ -31,6 +37,7 @@ from everlog.core.program import Program
 from everlog.core.program.aggregates.best_values import best_map, only_maps
 from everlog.core.program.aggregates.growing import GrowingUnit, as_joined_maps, growing_unit
 from everlog.core.program.dependencies import Unit, units
+from everlog.core.program.live_demand import LiveDemand
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, shape_of
 
@@ -38,14 +45,10 @@ GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witnes
 FLOW, BEST, CLASSES = "flow", "best", "classes"
 ORDERED, GROWING, RANKED = "ordered", "growing", "ranked"
 RECURSIVE = (FLOW, RANKED, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
-ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
+ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE, DEMAND)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # with a view at once
 _SYSTEMS = "and the systems of `everlog ies list`"
 MOST_ATOMS = 48  # in one body with delta rules
-
-
-class NoSuchStrategy(ValueError):
-    """The requested strategy does not exist, or does not fit the relation."""
 
 
 @frozen
@@ -70,13 +73,15 @@ class Plan:
     """Units in the order of their turns, each after those it reads.
 
     `program` has the auxiliary relations and the rules in normal form; `written` maps the name of a
-    rule to the rule as it was checked.
+    rule to the rule as it was checked, or as a part of a relation on demand has it.
     """
 
     program: Program
     units: tuple[PlannedUnit, ...]
     shapes: Mapping[str, Shape]
     written: Mapping[str, p.Rule]
+    demand: LiveDemand | None = None  # where some relations are on demand
+    given: Mapping[str, tuple[p.Row, ...]] = field(factory=dict)  # what is asked for of their parts
 
     @property
     def failing(self) -> frozenset[str]:
@@ -92,13 +97,14 @@ class Plan:
         return "\n".join(lines)
 
 
-def make_plan(program: Program, asked: Mapping[str, str] | None = None) -> Plan:
+def make_plan(program: Program, asked: Mapping[str, str] | None = None, demands: Demands | None = None) -> Plan:
     """The plan of a checked program.
 
     `asked` names strategies for relations, for rules (`path#2`), or for all that fit (`*`); it
-    overrides the program's text.  Raises NoSuchStrategy if one does not fit.
+    overrides the program's text.  `demands` has what is asked for of relations on demand.  Raises
+    NoSuchStrategy if a strategy does not fit.
     """
-    plan, refused = _made(program, dict(asked or {}))
+    plan, refused = _made(program, dict(asked or {}), demands or {})
     if refused:
         message, hint = next(iter(refused.values()))
         raise NoSuchStrategy(f"{message} ({hint})" if hint else message)
@@ -107,11 +113,12 @@ def make_plan(program: Program, asked: Mapping[str, str] | None = None) -> Plan:
 
 def refusals(program: Program) -> dict[str, tuple[str, str]]:
     """The rules whose `.strategy` does not fit: what is wrong, and a hint."""
-    return _made(program, {})[1]
+    return _made(program, {}, {})[1]
 
 
-def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tuple[str, str]]]:
+def _made(program: Program, asked: dict[str, str], demands: Demands) -> tuple[Plan, dict[str, tuple[str, str]]]:
     program = with_auxiliaries(_named(program), asked)
+    program, asked, demand = in_parts(program, asked, demands)
     wishes = Wishes(program, asked)
     normaliser = Normaliser(program)
     chosen: dict[str, tuple[str, str]] = {}
@@ -165,7 +172,9 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
     shapes = dict(shapes_of(normal, ordered))
     shapes.update({name: shape_of(normaliser.relations[name].arity, 1) for name in normaliser.groups})
     shapes.update({name: PairShape(value) for name, value in value_columns.items()})
-    return Plan(normal, tuple(planned), shapes, {rule.name: rule for rule in program.rules}), wishes.refused
+    written = {rule.name: rule for rule in program.rules}
+    given = {} if demand is None else asked_values(demand, demands)
+    return Plan(normal, tuple(planned), shapes, written, demand, given), wishes.refused
 
 
 def _added(growing: Mapping[str, tuple[GrowingUnit, str]]) -> dict[str, p.Relation]:

@@ -21,6 +21,10 @@ from everlog.core.program.values import EvaluationError
 from everlog.core.storage.shape import PairFacts
 
 
+class NoSuchStrategy(ValueError):
+    """The requested strategy does not exist, or does not fit the relation."""
+
+
 @runtime_checkable
 class GroupedRows(Protocol):
     """Pairs that are available set by set."""

@@ -5,8 +5,6 @@ Its relations may disagree with each other, so it refuses to answer.
 
 from __future__ import annotations
 
-from typing import Any
-
 from everlog.core.runtime.guards import Broken
 
 _STILL_THERE = frozenset({"__class__", "__dict__", "__repr__", "guard", "program", "seal"})
@@ -15,7 +13,7 @@ _STILL_THERE = frozenset({"__class__", "__dict__", "__repr__", "guard", "program
 class BrokenEngine:
     """The class of a broken engine: every access raises `Broken`."""
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> object:
         if name in _STILL_THERE:
             return object.__getattribute__(self, name)
         raise Broken(

@@ -31,6 +31,12 @@ class ToldChanges(Mapping[str, Mapping[Row, int]]):
         told._rows = rows
         return told
 
+    def with_rows(self, rows: Mapping[str, dict[Row, int]]) -> ToldChanges:
+        """These changes, and those of other relations, which are rows already."""
+        told = ToldChanges(self._shapes, {**self._facts, **rows})  # type: ignore[dict-item]
+        told._rows = {**self._rows, **rows}
+        return told
+
     def __getitem__(self, relation: str) -> dict[Row, int]:
         rows = self._rows.get(relation)
         if rows is None:

@@ -91,32 +91,39 @@ class Step:
         With `applied` the table is in its new state already, and no reader needs the old one.
         """
         self.changes[relation] = (gone, new)
-        readers = self.readers.get(relation, _NO_READERS)
-        table, shield = self.store.tables[relation], self.guard.shield
+        readers, table = self.readers.get(relation, _NO_READERS), self.store.tables[relation]
         delta = self.store.delta(relation) if readers.filtered else None  # the change as a table
         assert not (applied and delta is not None), "such rules need the state of before"
         if not applied:
             self.undo.append((put_back, (table, gone, new)))
-        for facts, early, change, late in (
-            (gone, readers.losses, table.remove, readers.late_gains),
-            (new, readers.early_losses, table.merge, readers.gains),
-        ):
-            if not facts:
-                continue
-            try:
-                if delta is not None:
-                    delta.merge(facts)
-                for listener in early:
-                    listener(self, facts)
-                if not applied:
-                    shield.held = True
-                    change(facts)
-                    shield.release()
-                for listener in late:
-                    listener(self, facts)
-            finally:
-                if delta is not None:
-                    delta.clear()
+        if gone:
+            self._tell(gone, readers.losses, None if applied else table.remove, readers.late_gains, delta)
+        if new:
+            self._tell(new, readers.early_losses, None if applied else table.merge, readers.gains, delta)
+
+    def _tell(
+        self,
+        facts: Facts,
+        early: list[Listener],
+        change: Callable[[Facts], None] | None,
+        late: list[Listener],
+        delta: Table | None,
+    ) -> None:
+        try:
+            if delta is not None:
+                delta.merge(facts)
+            for listener in early:
+                listener(self, facts)
+            if change is not None:
+                shield = self.guard.shield
+                shield.held = True
+                change(facts)
+                shield.release()
+            for listener in late:
+                listener(self, facts)
+        finally:
+            if delta is not None:
+                delta.clear()
 
     def roll_back(self) -> None:
         """Restore the state before the step."""

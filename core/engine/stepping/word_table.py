@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
-from typing import Any, Protocol
+from typing import Protocol
 
 from everlog.core.program import Row
-from everlog.core.storage.shape import SavedColumns, Shape
+from everlog.core.storage.shape import Container, SavedColumns, Shape
 from everlog.core.storage.table_statistics import SAMPLE, Statistics
 from everlog.core.storage.tables import TableOf
 
@@ -20,30 +20,30 @@ class RowSource(Collection[Row], Protocol):
     """The rows of a relation, wherever they are."""
 
 
-class WordTable(TableOf[Any]):
+class WordTable(TableOf[Container]):
     """Invariant: once `made`, facts and indexes are those of the source, but for a change that the
     source has and that is being told: `behind`.
     """
 
     def __init__(self, shape: Shape) -> None:
-        self._facts: Any = shape.empty()
+        self._facts: Container = shape.empty()
         self.made = False
         self.source: RowSource = ()
-        self.behind: tuple[Any, Any] | None = None  # facts that went, that came
+        self.behind: tuple[Container, Container] | None = None  # facts that went, that came
         super().__init__(shape, self._facts)
 
     @property
-    def facts(self) -> Any:
+    def facts(self) -> Container:
         if not self.made:
             self._fill(self._facts)
             self.made = True
         return self._facts
 
     @facts.setter
-    def facts(self, facts: Any) -> None:
+    def facts(self, facts: Container) -> None:
         self._facts = facts
 
-    def _fill(self, facts: Any) -> None:
+    def _fill(self, facts: Container) -> None:
         facts.clear()
         self.shape.add_facts(facts, self.shape.facts_of(self.source))
         if self.behind is not None:
@@ -85,20 +85,20 @@ class WordTable(TableOf[Any]):
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
-    def fall_behind(self, gone: Any, new: Any) -> None:
+    def fall_behind(self, gone: Container, new: Container) -> None:
         """The source has changed; readers are told next, by `remove` and `merge`."""
         self.behind = gone, new
 
     def caught_up(self) -> None:
         self.behind = None
 
-    def remove(self, gone: Any) -> None:
+    def remove(self, gone: Container) -> None:
         if self.made:
             super().remove(gone)
         elif self.behind is not None:
             self.behind = self.shape.empty(), self.behind[1]
 
-    def merge(self, new: Any) -> Any:
+    def merge(self, new: Container) -> Container:
         if self.made:
             return super().merge(new)
         if self.behind is not None:

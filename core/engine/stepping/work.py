@@ -5,7 +5,7 @@ more work than that for one change gives up with `Enough`.  The unit of work is 
 operation in C, about ten nanoseconds; a turn of a Python loop is `TURN` of them.  Counting costs an
 addition per loop turn, and three per delta rule and update.
 
-Every way of a step runs these rules: fused, unrolled, or unit by unit; of one row or of many; on
+Every way of a step runs these rules: fused, or unit by unit; of one row or of many; on
 relations that are given or derived.  So nothing that delta does goes uncounted.
 """
 

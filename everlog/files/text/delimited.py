@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, TextIO
 
-from everlog.core.native.words import SortedWords, empty_words
+from everlog.core.native.words import SortedRows, SortedWords, empty_words
 from everlog.core.program import Kind, Row
 from everlog.core.program.fact_rows import shown
 from everlog.core.program.values import decoded, float_text
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from everlog.core.native._machine import Relation as Words
     from everlog.core.native._machine import Symbols
 
+_PART = 20_000  # rows that are written at once
+
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -61,7 +63,10 @@ def read_words(place: Place, symbols: Symbols) -> Words | None:
     if data is None:
         return None
     found = empty_words(place.relation, symbols)
-    return found if found.parse(_lines(utf8_bytes(data, layout.encoding, str(path))), layout.delimiter) else None
+    if not found.parse(_lines(utf8_bytes(data, layout.encoding, str(path))), layout.delimiter):
+        return None
+    found.seal()
+    return found
 
 
 def is_plain(layout: Layout) -> bool:
@@ -267,17 +272,26 @@ def write_file(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
 
 
 def _chunks(place: Place, rows: Iterable[Row]) -> Iterator[bytes] | None:
-    """The file as bytes, straight from the compiled machine; None if lines need more than that."""
+    """The file as bytes, as they are made; None if lines need more than that."""
     layout = layout_of(place, "")
-    if not isinstance(rows, SortedWords) or layout.rfc4180 or method_of(place.params):
+    if method_of(place.params):
         return None
-    lines = rows.lines(layout.delimiter)
+    lines = None
+    if isinstance(rows, SortedWords) and not layout.rfc4180:
+        lines = rows.lines(layout.delimiter)
+    elif isinstance(rows, SortedRows) and layout.columns and Kind.FLOAT not in layout.kinds:
+        lines = _sorted_lines(layout, iter(rows))
     if lines is None:
         return None
     header = encoded_text(header_text(place))
     first = next(lines, b"")
     mark = MARK if (header or first).startswith(MARK) else b""  # readers drop one mark
     return chain([mark, header, first], lines)
+
+
+def _sorted_lines(layout: Layout, rows: Iterator[Row]) -> Iterator[bytes]:
+    while part := list(islice(rows, _PART)):
+        yield encoded_text(lines_text(layout, part))
 
 
 def write_stdout(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:

@@ -9,6 +9,10 @@
 
 If a symbol is not UTF-8, the column is written as binary.  A relation without columns gets a column
 `holds`, which is true, as on Spark.
+
+Relations of the compiled machine are read and written as columns of words: there is no Python
+object for a value, and one for each symbol.  Columns with nulls, decimals or other unusual types
+are left to the reader of rows, which refuses or converts value by value.
 """
 
 from __future__ import annotations
@@ -16,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from everlog.core.native.words import SortedWords, empty_words
 from everlog.core.program import Column, Kind, Row
 from everlog.core.program.values import NAN
 from everlog.extras import MissingPackage, optional
@@ -30,6 +35,11 @@ from everlog.spark_backend.column_types import HOLDS, arrow_array
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from everlog.core.native._machine import Relation as Words
+    from everlog.core.native._machine import Symbols
+
+Batches: TypeAlias = Iterable["pa.RecordBatch"]
+PART = 1 << 20  # rows that are written at once
 _INTEGERS = frozenset({Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT})
 _FLOATS = frozenset({Kind.FLOAT})
 _TEXTS = frozenset({Kind.SYMBOL})
@@ -103,19 +113,102 @@ def _values(column: Any, of: Column) -> list[object]:
     return listed
 
 
+def words_of_batches(
+    place: Place, batches: Batches, columns_of: Sequence[str | int], symbols: Symbols
+) -> Words | None:
+    """The facts of batches; None if a column needs a look at each value."""
+    import pyarrow as pa
+
+    found = empty_words(place.relation, symbols)
+    for batch in batches:
+        columns = [batch.column(which) for which in columns_of]
+        if any(column.null_count for column in columns):
+            return None
+        try:
+            held = [
+                _words(column, of, symbols) for column, of in zip(columns, place.relation.columns, strict=True)
+            ]
+        except (pa.ArrowInvalid, ValueError):  # a value that is out of range
+            return None
+        if None in held:
+            return None
+        found.take(tuple(held))
+    found.seal()
+    return found
+
+
+def _words(column: Any, of: Column, symbols: Symbols) -> Any:
+    """The words of an Arrow array without nulls, as bytes; None if it has none."""
+    import pyarrow as pa
+
+    is_dictionary = pa.types.is_dictionary(column.type)
+    if of.kind is Kind.SYMBOL:
+        coded = column if is_dictionary else column.dictionary_encode()
+        if coded.dictionary.null_count:
+            return None
+        texts = [str(typed_value(Kind.SYMBOL, value)) for value in coded.dictionary.to_pylist()]
+        numbers = pa.Array.from_buffers(pa.int64(), len(texts), [None, pa.py_buffer(symbols.numbers(texts))])
+        return _bytes(numbers.take(coded.indices))
+    if is_dictionary:
+        column = column.dictionary_decode()
+    is_type = pa.types.is_floating if of.kind is Kind.FLOAT else pa.types.is_integer
+    if not is_type(column.type):
+        return None
+    return _bytes(column.cast({Kind.FLOAT: pa.float64(), Kind.NUMBER: pa.int64()}.get(of.kind, pa.uint64())))
+
+
+def _bytes(column: Any) -> memoryview:
+    return memoryview(column.buffers()[1])[8 * column.offset : 8 * (column.offset + len(column))]
+
+
 # ── out ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def write_columns(
-    place: Place, rows: Iterable[Row], suffix: str, write: Callable[[pa.Table, Path], object]
+    place: Place, rows: Iterable[Row], suffix: str, write: Callable[[pa.Schema, Batches, Path], object]
 ) -> None:
     """Write the facts of a relation to its file, completely or not at all."""
     needs("pyarrow", "arrow", suffix)
     path = place.path(suffix)
-    if not place.keeps(path.exists(), path):
+    if place.keeps(path.exists(), path):
+        return
+    if isinstance(rows, SortedWords) and place.relation.columns and rows.symbols.can_be_written():
+        schema, batches = _schema_of_words(place), _batches_of_words(place, rows)
+    else:
         table = table_of_rows(place, rows)
-        with arrow_errors(path), replacing(path) as temporary:
-            write(table, temporary)
+        schema, batches = table.schema, iter(table.to_batches(PART))
+    with arrow_errors(path), replacing(path) as temporary:
+        write(schema, batches, temporary)
+
+
+def _schema_of_words(place: Place) -> pa.Schema:
+    import pyarrow as pa
+
+    types = {
+        Kind.NUMBER: pa.int64(),
+        Kind.UNSIGNED: pa.uint64(),
+        Kind.FLOAT: pa.float64(),
+        Kind.SYMBOL: pa.string(),
+    }
+    columns = place.relation.columns
+    return pa.schema(list(zip(distinct_names(columns), (types[column.kind] for column in columns), strict=True)))
+
+
+def _batches_of_words(place: Place, rows: SortedWords) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    schema = _schema_of_words(place)
+    for part in rows.columns(PART):
+        arrays = []
+        for words, field, of in zip(part, schema, place.relation.columns, strict=True):
+            type_ = pa.int64() if of.kind is Kind.SYMBOL else field.type
+            array = pa.Array.from_buffers(type_, len(words) // 8, [None, pa.py_buffer(words)])
+            if of.kind is Kind.SYMBOL:
+                coded = array.dictionary_encode()
+                texts = pa.array(rows.symbols.texts_of(coded.dictionary.to_pylist()), pa.string())
+                array = texts.take(coded.indices)
+            arrays.append(array)
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def table_of_rows(place: Place, rows: Iterable[Row]) -> pa.Table:

@@ -16,7 +16,8 @@ THEME = "Changes"
 def watch(session: Session, words: Words) -> None:
     """
     `.watch path`, or only some of its facts: `.watch path(1, x)`.  Other changes are only counted.
-    Without an argument, lists what is watched.
+    Without an argument, lists what is watched.  Facts of a relation on demand (`magic`) are
+    computed while they are watched.
     """
     from everlog.api.facts.rows import Pattern, pattern_of
     from everlog.api.parameters import Given
@@ -32,9 +33,10 @@ def watch(session: Session, words: Words) -> None:
     if "(" in text:
         query = parse_query(text)
         given = Given(parameters_for(session, query.parameters))
-        session.watched[text] = pattern_of(relations, query).filled(given)
+        pattern = pattern_of(relations, query).filled(given)
     else:
-        session.watched[text] = Pattern(declared(relations, text))
+        pattern = Pattern(declared(relations, text))
+    session.watch(text, pattern)
 
 
 @command(
@@ -45,8 +47,8 @@ def unwatch(session: Session, words: Words) -> None:
     The argument is as for `.watch`; without one, everything.
     """
     if not words:
-        session.watched.clear()
-    elif session.watched.pop(words[0].rstrip(".?"), None) is None:
+        session.unwatch()
+    elif not session.unwatch(words[0].rstrip(".?")):
         raise CommandError(f"`{words[0]}` is not watched")
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from everlog.core.program.values import integer
 from everlog.repl.commands.output import change_or_show
+from everlog.repl.commands.rules import named_rules, plan_lines
 from everlog.repl.table import CommandError, Words, command
 
 if TYPE_CHECKING:
+    from everlog.core.engine.statistics import RuleStatistics
     from everlog.core.runtime.guards import Limits
     from everlog.repl.session import Session
 
@@ -24,24 +27,38 @@ def timer(session: Session, words: Words) -> None:
     change_or_show(session, "timer", words)
 
 
-@command(".prof", "[N]", "runs and time of each rule", THEME)
+@command(".prof", "[N|NAME]", "runs and time of each rule", THEME, completes=("name",))
 def prof(session: Session, words: Words) -> None:
     """
-    The slowest first; with N, only the first N.  Rules that moved to another strategy follow, with
-    when and why; then units for which a step made witnesses, or that a step computed anew because
-    following the change had cost as much.
+    The slowest first; with N, only the first N.  With NAME, a relation or a rule, its rules, what
+    their joins have done so far, and how they join the facts that are there.  Rules that moved to
+    another strategy follow, with when and why; then units for which a step made witnesses, or that
+    a step computed anew because following the change had cost as much.
     """
     from everlog.repl.modes import table_lines
 
     stats = session.db.stats()
     rules = sorted(stats.rules, key=lambda rule: -rule.seconds)
-    chosen = rules[: _number(words[0])] if words else rules
+    name = words[0] if words and not words[0].isdecimal() else None
+    if name is not None:
+        named = named_rules(session, name)
+        chosen = [rule for rule in rules if rule.name in named]
+    else:
+        chosen = rules[: _number(words[0])] if words else rules
     rows = [[r.name, r.strategy, str(r.runs), f"{r.seconds:.3f}", f"{r.compiling:.3f}"] for r in chosen]
     names = ["rule", "kept by", "runs", "seconds", "compiling"]
     lines = table_lines(session.screen, names, rows, [False, False, True, True, True])
     moves = (f"{rule.name} moved {rule.moved}" for rule in chosen if rule.moved)
     units = (line for unit in stats.units for line in unit.told())
-    session.screen.lines(chain(lines, moves, units), paged=True, ready=session.screen.seen)
+    joins = chain(_work_lines(chosen), plan_lines(session, name)) if name is not None else ()
+    told = () if name is not None else units
+    session.screen.lines(chain(lines, moves, told, joins), paged=True, ready=session.screen.seen)
+
+
+def _work_lines(rules: Iterable[RuleStatistics]) -> Iterator[str]:
+    for rule in rules:
+        if rule.work:
+            yield f"{rule.name}: its join has done {rule.work} units of work, of about ten nanoseconds each"
 
 
 @command(".mem", "", "memory of the process and of each relation", THEME, words=(0, 0))

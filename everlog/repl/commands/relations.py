@@ -28,7 +28,7 @@ def tables(session: Session, words: Words) -> None:
     for name, relation in session.db.relations.items():
         if not words or fnmatchcase(name, words[0]):
             columns = str(relation)[len(name) + 1 : -1]
-            rows.append([name, columns, str(session.db.size(name)), session.db.strategy_of(name)])
+            rows.append([name, columns, str(session.db.kept(name)), session.db.strategy_of(name)])
     names = ["relation", "columns", "facts", "kept by"]
     lines = table_lines(session.screen, names, rows, [False, False, True, False])
     session.screen.lines(lines, paged=True, ready=session.screen.seen)

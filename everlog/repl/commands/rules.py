@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from everlog.repl.table import CommandError, Words, command
@@ -19,7 +21,7 @@ def rules(session: Session, words: Words) -> None:
     With REL, those that derive it.  `-path#2.` drops a rule by its name.
     """
     named = session.db.rules
-    chosen = _chosen(session, words[0]) if words else list(named)
+    chosen = named_rules(session, words[0]) if words else list(named)
     width = max(map(len, chosen), default=0)
     lines = (f"{name:<{width}}  {_one_line(named[name])}" for name in chosen)
     session.screen.lines(lines, paged=True)
@@ -29,7 +31,7 @@ def _one_line(text: str) -> str:
     return re.sub(r"\s*\n\s*", " ", text)
 
 
-def _chosen(session: Session, name: str) -> list[str]:
+def named_rules(session: Session, name: str) -> list[str]:
     """The rules of a relation, or one rule."""
     from everlog.core.program.fact_rows import declared
 
@@ -49,25 +51,36 @@ def class_(session: Session, words: Words) -> None:
     """
     from everlog.repl.reports import cost_lines
 
-    chosen = _chosen(session, words[0]) if words else list(session.db.rules)
+    chosen = named_rules(session, words[0]) if words else list(session.db.rules)
     session.screen.lines(cost_lines(session.db, chosen), paged=True)
 
 
-@command(".plan", "[NAME]", "how relations are maintained, and why", THEME, completes=("name",))
+@command(
+    ".plan", "[NAME | QUERY]", "how relations are maintained, and why", THEME, words=None, completes=("name",)
+)
 def plan(session: Session, words: Words) -> None:
     """
     For everything, or for one relation or rule, as `everlog explain` prints it; for one, also the
-    order in which its atoms are joined with the facts that are there, and the rows expected.  The
-    language's own `.plan 0:(2,1)` belongs on the line of its rule.
+    order in which its atoms are joined with the facts that are there, and the rows expected.  For a
+    query, such as `.plan edge(x, y), edge(y, z)`, which relations are read instead.  The language's
+    own `.plan 0:(2,1)` belongs on the line of its rule.
     """
+    if words and "(" in words[0] and ":(" not in words[0]:
+        session.screen.lines(session.db.explain(words[0].rstrip("?.")).split("\n"), paged=True)
+        return
     if words and ":" in words[0]:
         raise CommandError("a `.plan` of the language belongs on the line of its rule")
     name = words[0] if words else None
     lines = session.db.explain(name).split("\n")
-    joins = [line for plan in session.db.plans(name) for line in plan.lines()] if name is not None else []
-    if joins:
-        lines += ["joins, with the facts that are there:", *(f"  {line}" for line in joins)]
-    session.screen.lines(lines, paged=True)
+    session.screen.lines(chain(lines, plan_lines(session, name) if name is not None else ()), paged=True)
+
+
+def plan_lines(session: Session, name: str) -> Iterator[str]:
+    """How the rules of a name join the facts that are there, or what they do instead."""
+    for number, plan in enumerate(session.db.plans(name)):
+        if not number:
+            yield "joins, with the facts that are there:"
+        yield from (f"  {line}" for line in plan.lines())
 
 
 @command(".code", "[NAME] [deltas]", "the Python code of rules", THEME, words=(0, 2), completes=("name", "deltas"))
@@ -81,7 +94,7 @@ def code(session: Session, words: Words) -> None:
     deltas = words[-1:] == ["deltas"]
     names = words[:-1] if deltas else words
     name = names[0] if names else None
-    if name is not None and not _chosen(session, name):
+    if name is not None and not named_rules(session, name):
         raise CommandError(f"`{name}` has no rules")
     if deltas:
         text = explain_delta_code(session.db.program, session.strategies, name)

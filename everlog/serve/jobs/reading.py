@@ -71,7 +71,7 @@ def relations(service: Service, call: Call) -> dict[str, Any]:
             {
                 "name": name,
                 "columns": columns_json(relation.columns),
-                "size": database.size(name),
+                "size": database.kept(name),
                 "rules": rules.get(name, 0),
                 "input": name in inputs,
                 "output": name in outputs,

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 SHARE = 0.5  # a turn may do this share of the work of a computation
 LEAST = 200_000  # units of work, a few milliseconds, that every turn may do
+COPY = 20  # units of work to copy a row
 WASTE = 1000  # compact when more rows have gone than this, and than are there
 
 
@@ -151,16 +152,19 @@ class RankedKeeper(Keeper):
         self._tell(step, unread)
 
     def allowed(self) -> int:
-        """The work that a turn may do before it stops, and the unit is computed."""
-        return max(LEAST, int(SHARE * self.load_work))
+        """The work that a turn may do before it stops, and the unit is computed.
+
+        A computation copies the relations that the unit reads, too.
+        """
+        copied = COPY * sum(len(live) for live in self.others.values())
+        return max(LEAST, int(SHARE * (self.load_work + copied)))
 
     def _prepare(self, guard: Guard) -> None:
         """Drop rows that went, and plan again if the relations have other sizes now."""
         self.guard = guard
-        for live in self.live.values():
-            if live.waste > max(WASTE, len(live)):
-                self._compact()
-                break
+        kept = self.live.values()  # all are copied, so all of what is there counts
+        if sum(live.waste for live in kept) > max(WASTE, sum(map(len, kept))):
+            self._compact()
         if self.plans is not None:
             now = {name: len(live) for name, live in self.others.items()}
             if any(is_other_size(self.plans.sizes[name], size) for name, size in now.items()):
@@ -292,8 +296,8 @@ class RankedKeeper(Keeper):
             else:
                 step.changes[name] = gone, new
                 unread.append(table)
-        for name, went, came in changes:
-            step.spread(name, went, came)
+        for name, before, after in changes:
+            step.spread(name, before, after)
             self.tables[name].caught_up()
 
     # ── as a whole ───────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,83 @@
+"""Relations on demand in a plan: their parts, and the strategies of these.
+
+A relation is on demand if it is declared `magic`, or if the strategy `demand` is asked for it.  Its
+parts are planned like any other relations.  Recursion in a part follows facts (`ranked`) unless its
+author asks for something else: what is asked for is a small part of the graph, and a flow would
+keep the components of all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TypeAlias
+
+from attrs import evolve
+
+from everlog.core.engine.planning.systems import NoSuchStrategy
+from everlog.core.program import Program, Row
+from everlog.core.program.demand import Adorned
+from everlog.core.program.dependencies import units
+from everlog.core.program.live_demand import LiveDemand, live_demand
+
+DEMAND = "demand"
+FOLLOWED = "ranked"  # the strategy of recursion in a part
+Demands: TypeAlias = Mapping[Adorned, Collection[Row]]  # part → the values that are asked for
+
+
+def on_demand(program: Program, asked: Mapping[str, str]) -> list[str]:
+    """The relations that should be on demand, with rules, in the order of declaration."""
+    for name, strategy in asked.items():
+        if strategy == DEMAND and name != "*" and not program.rules_of(name):
+            raise NoSuchStrategy(f"`{DEMAND}` cannot keep `{name}`: no rule derives it")
+    wished = {rule.head.relation for rule in program.rules if rule.strategy == DEMAND}
+    names = []
+    for name, relation in program.relations.items():
+        strategy = asked.get(name) or ("" if name in wished else asked.get("*", ""))
+        asks = strategy == DEMAND or (not strategy and (relation.on_demand or name in wished))
+        if asks and program.rules_of(name):
+            names.append(name)
+    return names
+
+
+def in_parts(
+    program: Program, asked: dict[str, str], demands: Demands
+) -> tuple[Program, dict[str, str], LiveDemand | None]:
+    """The program with parts for its relations on demand, and the strategies asked for then."""
+    names = on_demand(program, asked)
+    asked = {name: strategy for name, strategy in asked.items() if strategy != DEMAND}
+    if not names:
+        return program, asked, None
+    plain = tuple(evolve(r, strategy="") if r.strategy == DEMAND else r for r in program.rules)
+    found = live_demand(evolve(program, rules=plain), names, demands)
+    return found.program, _strategies(found, asked), found
+
+
+def _strategies(found: LiveDemand, asked: dict[str, str]) -> dict[str, str]:
+    """The strategies for parts: those asked for their relations and rules, or `ranked`."""
+    own: dict[str, str] = {}
+    for part_rule, rule in found.written.items():
+        wish = asked.get(rule.name) or rule.strategy
+        if wish:
+            own[part_rule] = wish
+    for name, parts in found.parts.items():
+        if name in asked:
+            own |= dict.fromkeys((part.name for part in parts), asked[name])
+    names = {rule.name for rule in found.program.rules} | {"*", *found.program.relations}
+    kept = {name: strategy for name, strategy in asked.items() if name in names and name not in found.parts}
+    for unit in units(found.program):
+        wishes = [
+            kept.get(r.name) or kept.get(r.head.relation) or r.strategy or own.get(r.name) for r in unit.rules
+        ]
+        if unit.recursive and not any(wishes) and not found.made.isdisjoint(unit.relations):
+            own |= {name: FOLLOWED for name in unit.relations if name in found.made and name not in own}
+    return kept | own
+
+
+def asked_values(found: LiveDemand, demands: Demands) -> dict[str, tuple[Row, ...]]:
+    """The base facts of what is asked for, by relation."""
+    given: dict[str, tuple[Row, ...]] = {}
+    for parts in found.parts.values():
+        for part in parts:
+            rows = [*found.always.get(part, ()), *demands.get(part, ())]
+            given[part.magic] = tuple(dict.fromkeys(rows))
+    return given

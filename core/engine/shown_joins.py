@@ -1,0 +1,50 @@
+"""How the rules of a living program join the facts that are there now.
+
+Rules that are followed by delta rules have an order of joins as a whole, and one from the change of
+each atom.  Where a unit works in another way, no order is chosen, and what is done instead is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from everlog.core.codegen.join_order import Ordering
+from everlog.core.engine.network import Network
+from everlog.core.engine.planning.plan import BEST, CLASSES, COUNTS, FLOW, GROWING, RANKED, RECOMPUTE, WITNESS
+from everlog.core.evaluate.shown_plans import WITHOUT_EFFECT, ShownPlan, plan_of_estimates
+from everlog.core.joins.join_strategies import DELTA
+from everlog.core.program import Atom, Rule
+
+_INSTEAD = {
+    FLOW: "no order of joins: sets flow through the components of a graph, all rules at once",
+    CLASSES: "no order of joins: facts are merged into classes",
+    BEST: "joined from one fact at a time, in the order of the values that are best",
+    GROWING: "joined from what has grown, round by round",
+}
+
+
+def join_plans(network: Network, only: str | None = None) -> Iterator[ShownPlan]:
+    """The orders of the rules as they are run; `only` names one relation or one rule."""
+    store = network.store
+    for rule in store.plan.program.rules:
+        if only not in (None, rule.name, rule.head.relation):
+            continue
+        planned = network.home[rule.head.relation].planned
+        atoms = [place for place, literal in enumerate(rule.body) if isinstance(literal, Atom)]
+        if len(atoms) < 2 and not planned.unit.recursive:
+            continue
+        strategy = network.strategy_now(rule)
+        if strategy in (DELTA, COUNTS, RANKED, WITNESS, RECOMPUTE):
+            for delta in (None,) if strategy == RECOMPUTE else (None, *atoms):
+                known = store.statistics(rule)
+                ordering = Ordering(rule.body, known, first=delta, fixed=rule.order_of(delta))
+                yield plan_of_estimates(rule, delta, ordering.chosen())
+        elif rule.name in store.plan.written:
+            yield ShownPlan(str(rule), None, False, (), instead=_instead(rule, strategy, planned.why))
+
+
+def _instead(rule: Rule, strategy: str, why: str) -> str:
+    told = _INSTEAD.get(strategy)
+    if told is None:
+        told = f"no order of joins: `{strategy}` keeps it" + (f" ({why})" if why else "")
+    return told + (f"; {WITHOUT_EFFECT}" if rule.orders else "")
