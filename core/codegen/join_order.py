@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence, Set
+from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
 from attrs import evolve, frozen
@@ -78,7 +79,7 @@ class _Prefix:
 
     cost: float
     rows: float
-    sources: Mapping[Variable, Source | None]
+    sources: dict[Variable, Source | None]
     order: tuple[Estimate, ...]
     tested: frozenset[int]
 
@@ -94,7 +95,7 @@ class _Candidate(NamedTuple):
     found: Extension | None  # by a trial
 
     def joins_at_least(self, rows: float) -> _Candidate:
-        """The same where so many rows are left: no row is tried less often than it is left."""
+        """The same candidate if at least `rows` are left: it tries each of them once or more."""
         return self._replace(cost=max(self.cost, self.prefix.cost + self.prefix.rows + rows))
 
 
@@ -256,7 +257,7 @@ class Ordering:
             position = heapq.heappop(heap)[2]
             done.add(position)
             prefix = self._next(prefix, position)
-            new = [v for v in prefix.sources if v not in seen]
+            new = list(takewhile(lambda v: v not in seen, reversed(prefix.sources)))  # they come last
             seen.update(new)
             fresh = [x for v in new for x in waiting.get(v, ())]
         return prefix
@@ -264,14 +265,18 @@ class Ordering:
     def _is_ready(self, prefix: _Prefix, position: int) -> bool:
         literal = self.body[position]
         if position == self.late:
-            return not self.variables[position].isdisjoint(prefix.sources)
+            return bool(self._bound(prefix, position))
         if not isinstance(literal, Range):
             return True
         return all(v in prefix.sources for term in literal.bounds for v in p.variables_of(term))
 
     def _is_connected(self, prefix: _Prefix, position: int) -> bool:
         variables = self.variables[position]
-        return not variables or not variables.isdisjoint(prefix.sources) or not prefix.sources
+        return not variables or not prefix.sources or bool(self._bound(prefix, position))
+
+    def _bound(self, prefix: _Prefix, position: int) -> frozenset[Variable]:
+        """The variables of a literal that have values; an intersection would look at all values."""
+        return frozenset(v for v in self.variables[position] if v in prefix.sources)
 
     def _is_tiny(self, position: int) -> bool:
         """Whether an atom has so few rows that it may come before what it shares variables with."""
@@ -365,7 +370,7 @@ class Ordering:
                     sources[argument] = known, column, position
         for variable in self.variables[position]:
             sources.setdefault(variable, None)
-        bound = self.variables[position].intersection(prefix.sources)
+        bound = self._bound(prefix, position)
         order = (*prefix.order, Estimate(position, tried, prefix.rows * tried, rows, bound))
         return self._tested(_Prefix(cost, rows, sources, order, prefix.tested))
 
@@ -424,7 +429,7 @@ class Ordering:
         """
         literal = self.body[position]
         if self.observed:
-            seen = self.observed.get((literal, self.variables[position].intersection(prefix.sources)))
+            seen = self.observed.get((literal, self._bound(prefix, position)))
             if seen is not None:
                 return seen
         if not isinstance(literal, Atom):

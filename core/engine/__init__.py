@@ -14,7 +14,7 @@
 | `explain`, `statistics`, `told_statistics` | plan, delta rules and measurements, for readers |
 """
 
-from everlog.core.engine.engine import Engine, Witness
+from everlog.core.engine.engine import Engine, LastStep
 from everlog.core.engine.keepers.unit_strategies import STRATEGIES
 from everlog.core.engine.planning.plan import Plan, make_plan
 from everlog.core.engine.planning.systems import NoSuchStrategy
@@ -24,12 +24,12 @@ from everlog.core.runtime.guards import LimitExceeded, Limits, Progress
 __all__ = [
     "STRATEGIES",
     "Engine",
+    "LastStep",
     "LimitExceeded",
     "Limits",
     "NoSuchStrategy",
     "Plan",
     "Progress",
     "Statistics",
-    "Witness",
     "make_plan",
 ]

@@ -64,7 +64,7 @@ Seal: TypeAlias = Callable[[Net], None]
 
 
 @frozen
-class Witness:
+class LastStep:
     """A derivation of a fact: a rule of the program, and values of its variables."""
 
     rule: Rule
@@ -165,7 +165,7 @@ class Engine:
         self.measured = MEASURED  # 1: no update is fused, for a profile
         self.moved: dict[str, Move] = {}  # rules that moved, with their last move
         self.anew: dict[str, tuple[int, int]] = {}  # unit → steps in which it gave up following, the last one
-        self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its witnesses, seconds
+        self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its ranks, seconds
         self.demands = Demands(self)
         plan = make_plan(program, self._asked)
         self._network = Network(plan, reported_by(plan, program))
@@ -336,7 +336,7 @@ class Engine:
             self.seal = seal
 
     def prove_all(self) -> None:
-        """Make the witnesses of all facts, which proofs in a trial need."""
+        """Make the ranks of all facts, which proofs in a trial need."""
         self._prove(self._network.keepers)
 
     def _apply(self, net: Net) -> Changes:
@@ -536,7 +536,7 @@ class Engine:
         return self.anew | {name: (self.anew.get(name, (0, 0))[0] + 1, self._steps) for name in names}
 
     def _prove_for(self, relation: str, insert: bool) -> None:
-        """Make the witnesses that a change of a relation needs, once."""
+        """Make the ranks that a change of a relation needs, once."""
         self._prove(self._network.may_lose(relation, insert))
         self._proved.add((relation, insert))
 
@@ -704,8 +704,8 @@ class Engine:
 
     # ── proofs and plans ─────────────────────────────────────────────────────────────────────
 
-    def witness(self, relation: str, row: Row) -> Witness | None:
-        """The derivation that is kept for a fact; None if none is kept."""
+    def last_step(self, relation: str, row: Row) -> LastStep | None:
+        """A derivation of a fact from earlier ones; None if none is known."""
         network = self._network
         keeper = network.home[relation]
         self._prove([keeper])
@@ -715,7 +715,7 @@ class Engine:
         name, binding = known
         written = network.store.plan.written[name]
         head = {a.name: value for a, value in zip(written.head.args, row, strict=True) if isinstance(a, Variable)}
-        return Witness(written, {**binding, **head})
+        return LastStep(written, {**binding, **head})
 
     def strategy_of(self, relation: str) -> tuple[str, str]:
         """The strategy that maintains a relation, and why."""

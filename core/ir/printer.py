@@ -20,7 +20,7 @@ from everlog.core.ir import set_operations as ir
 from everlog.core.ir.failures import FailurePoint, Write
 from everlog.core.ir.operations import Binds, Compare, Exists, Index, Key, Let, Probe, Scan, Version
 from everlog.core.ir.passes.mentioned import mentioned
-from everlog.core.ir.python_text import key_text, same, tuple_text
+from everlog.core.ir.python_text import key_text, same
 from everlog.core.ir.set_operations import Local, SetOperation, SetPlan, Sets
 from everlog.core.ir.uses import FEW, Action, Use
 from everlog.core.program import Aggregate, Failure, Range, Variable
@@ -74,8 +74,6 @@ class Printer:
     made: dict[str, int] = field(factory=dict, init=False)  # sets without another owner → loops around them
     temporaries: int = field(default=0, init=False)
     skips: bool = field(default=False, init=False)  # a line leaves the innermost loop, or the function
-    witness: str = field(default="", init=False)
-    left: bool = field(default=False, init=False)
     only_new: bool = field(default=False, init=False)  # no fact is derived that its relation has
 
     @property
@@ -174,8 +172,7 @@ class Printer:
         passed = {v: name for v, name in self.here.items() if v in needed}
         sets = dict.fromkeys(str(one) for one in mentioned(tuple(operations)) if isinstance(one, Local))
         made = [name for name in sets if name in self.made or name == "_delta"]
-        witness = [self.witness] if self.witness else []
-        arguments = ", ".join(["_new", *passed.values(), *made, *witness])
+        arguments = ", ".join(["_new", *passed.values(), *made])
         part = f"_part{self.expressions.number()}"
         self.line(f"{'yield from ' if self.use.action is Action.YIELD else ''}{part}({arguments})")
         outside = self.lines, self.depth, self.loops, self.is_part
@@ -239,7 +236,7 @@ class Printer:
             case Let(target, _, (term,)):
                 text = self.term(term)
                 self.line(f"{self.bind(target)} = {text}")
-            case ir.Entry() | ir.Union() | ir.Numbers() | ir.Without() | ir.Filter() | ir.Left():
+            case ir.Entry() | ir.Union() | ir.Numbers() | ir.Without() | ir.Filter():
                 self.setting(operation)
             case ir.Lookup(target, literal):
                 self.lookup(target, literal)
@@ -249,10 +246,6 @@ class Printer:
                 self.broken(value)
             case ir.Guarded(operations):
                 self.guarded(operations)
-            case ir.Witness(hidden):
-                text = self.witness_of(hidden)
-                self.witness = "_w"
-                self.line(f"_w = {text}")
             case ir.Derive():
                 self.derive(operation)
             case ir.Gather():
@@ -404,9 +397,6 @@ class Printer:
     def key(self, key: Key) -> str:
         return key_text([self.term(term) for _, term in key])
 
-    def witness_of(self, hidden: Iterable[Variable]) -> str:
-        return tuple_text([str(self.use.number), *map(self.term, hidden)])
-
     # ── sets ─────────────────────────────────────────────────────────────────────────────────
 
     def setting(self, operation: ir.Setting) -> None:
@@ -427,11 +417,6 @@ class Printer:
                 self.line(f"{name} = {self.range(numbers)}")
                 self.made[name] = -1
                 return
-            case ir.Left(_, suspects, key_variable):
-                self.left = True
-                self.line(f"_a = _new.get({self.here[key_variable]})")
-                self.line(f"{name} = _set({suspects}) if _a is None else {suspects} - _a[0]")
-                self.made[name] = -1
             case ir.Without(_, sets, index, key):
                 current, found = self.one_set(sets), self.index_name(index)
                 self.count_sets([current])

@@ -38,6 +38,15 @@ class Side:
     column: int
     rows: dict[Value, set[Row]] = field(factory=dict)
 
+    def extend(self, rows: Iterable[Row]) -> None:
+        known, column = self.rows, self.column
+        for row in rows:
+            together = known.get(row[column])
+            if together is None:
+                known[row[column]] = {row}
+            else:
+                together.add(row)
+
     def add(self, row: Row) -> int:
         """Add a row; returns how many its value has now."""
         value = row[self.column]
@@ -149,26 +158,32 @@ class HeavyLight(CountedView):
             new = set(given) - self.held[atom]
             self.held[atom] |= new
             for _, side in self._split_of[atom]:
-                for row in new:
-                    side.add(row)
+                side.extend(new)
         self.size = sum(map(len, self.held))
         self.base = max(SMALLEST, self.size)
         self.thresholds = [max(2, round(self.base ** (cut / UNIT))) for cut in self.cuts]
         for variable in self.split.values():
             variable.choose(self.thresholds)
         self._last = None
-        for one in self.classes:
-            one.tree.clear()
+        parts: dict[ViewTree, dict[int, list[Row]]] = {one.tree: {} for one in self.classes}
         for atom, held in enumerate(self.held):
+            together: dict[tuple[int, ...], list[Row]] = {}
             for row in held:
-                for tree in self._trees(atom, row):
-                    tree.insert(atom, row)
+                together.setdefault(self._levels(atom, row), []).append(row)
+            for levels, rows_there in together.items():
+                for tree in self._trees_at(atom, levels):
+                    parts[tree].setdefault(atom, []).extend(rows_there)
+        for tree, loaded in parts.items():
+            tree.load(loaded)
+
+    def _levels(self, atom: int, row: Row) -> tuple[int, ...]:
+        return tuple([variable.levels.get(row[side.column], 0) for variable, side in self._split_of[atom]])
 
     def _trees(self, atom: int, row: Row) -> list[ViewTree]:
         """The trees that a row belongs in."""
         if self._last is row and self._last_atom == atom:  # it is looked up and changed, one after the other
             return self._last_trees
-        levels = tuple([variable.levels.get(row[side.column], 0) for variable, side in self._split_of[atom]])
+        levels = self._levels(atom, row)
         self._last, self._last_atom = row, atom
         self._last_trees = self._trees_of[atom].get(levels) or self._trees_at(atom, levels)
         return self._last_trees

@@ -89,6 +89,9 @@ class SetShape(ShapeOf[set[K]], Generic[K]):
     def set_counted(self, counted: Counted, row: Row, amount: object) -> None:
         counted[self.fact_of(row)] = amount
 
+    def all_with(self, facts: set[K], amount: object) -> Counted:
+        return dict.fromkeys(facts, amount)
+
     def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Amount]]:
         return zip(self.rows_of(counted), counted.values(), strict=True)
 
@@ -347,6 +350,9 @@ class PairShape(ShapeOf[PairFacts]):
 
     def set_counted(self, counted: Counted, row: Row, amount: object) -> None:
         counted.setdefault(row[self.key], {})[row[self.value]] = amount
+
+    def all_with(self, facts: PairFacts, amount: object) -> Counted:
+        return {key: dict.fromkeys(values, amount) for key, values in facts.items()}
 
     def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Amount]]:
         for key, of_key in counted.items():

@@ -108,7 +108,7 @@ class Statistics:
         return self.counts(columns).__getitem__ if self.complete else None
 
     def partners(self, columns: Columns, keys: Collection[Key], most: int) -> Partners | None:
-        """Rows with values in some columns, at most so many of each; None if that is much work."""
+        """At most `most` rows for each key of some columns; None if that is much work."""
         if not columns:
             sample = self.sample
             step = len(sample) // most + 1

@@ -246,7 +246,7 @@ class Readable:
         return RuleGraph(self.explanation())
 
     def strategy_of(self, relation: str) -> str:
-        """The strategy that maintains a relation: `given`, `counts`, `witness`, …"""
+        """The strategy that maintains a relation: `given`, `counts`, `ranked`, …"""
         return self._engine.strategy_of(declared(self.relations, relation).name)[0]
 
     def cost(self, rule: str) -> str:

@@ -32,7 +32,7 @@ def prof(session: Session, words: Words) -> None:
     """
     The slowest first; with N, only the first N.  With NAME, a relation or a rule, its rules, what
     their joins have done so far, and how they join the facts that are there.  Rules that moved to
-    another strategy follow, with when and why; then units for which a step made witnesses, or that
+    another strategy follow, with when and why; then units for which a step made ranks, or that
     a step computed anew because following the change had cost as much.
     """
     from everlog.repl.modes import table_lines
@@ -64,7 +64,7 @@ def _work_lines(rules: Iterable[RuleStatistics]) -> Iterator[str]:
 @command(".mem", "", "memory of the process and of each relation", THEME, words=(0, 0))
 def mem(session: Session, words: Words) -> None:
     """
-    The bytes of a relation are those of its tables, indexes, counts and witnesses, without the
+    The bytes of a relation are those of its tables, indexes, counts and ranks, without the
     values in them.
     """
     from everlog.core.runtime.guards import memory_in_use
