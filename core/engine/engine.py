@@ -38,6 +38,7 @@ from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.engine.stepping.work import Enough
 from everlog.core.engine.told_statistics import told
+from everlog.core.engine.usage import Usage
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
 from everlog.core.evaluate.shown_plans import ShownPlan
@@ -167,6 +168,7 @@ class Engine:
         self.anew: dict[str, tuple[int, int]] = {}  # unit → steps in which it gave up following, the last one
         self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its ranks, seconds
         self.demands = Demands(self)
+        self.usage = Usage()
         plan = make_plan(program, self._asked)
         self._network = Network(plan, reported_by(plan, program))
         self._base_facts = 0
@@ -645,6 +647,7 @@ class Engine:
 
     def stream(self, relation: str) -> Iterator[Row]:
         """The facts of a relation in no order, to be read before the next step."""
+        self.usage.read(relation, ())
         if self.demands.is_on_demand(relation):
             return iter(self.demands.lookup(relation, {}))
         return self._table(relation).rows()
@@ -654,6 +657,7 @@ class Engine:
 
     def rows(self, relation: str) -> Iterable[Row]:
         """The facts of a relation in sorted order."""
+        self.usage.read(relation, ())
         if self.demands.is_on_demand(relation):
             return sorted(self.demands.lookup(relation, {}))
         table = self._table(relation)
@@ -682,6 +686,7 @@ class Engine:
 
         Cost: that of the facts found, once there is an index.
         """
+        self.usage.lookup(relation, bound)
         if self.demands.is_on_demand(relation):
             yield from self.demands.lookup(relation, bound)
             return
