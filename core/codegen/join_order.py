@@ -7,8 +7,9 @@ leave a share of the rows.  The cost of an order is the sum of the rows tried.
 Up to `EXHAUSTIVE` atoms, dynamic programming over sets of atoms finds the best order (Selinger
 et al., SIGMOD 1979): of two ways to join the same atoms, the dearer one is dropped.  A larger body
 is ordered greedily, and an atom is looked at again only when one of its variables has been bound,
-so that a body of thousands of atoms does not cost the square of them.  Where tables are so small
-(`FEW`) that a search takes longer than any order, they are joined by size.
+so that a body of thousands of atoms does not cost the square of them.  Greedily, too, where the
+greedy order of a delta rule tries next to nothing (`QUICK`).  Where tables are so small (`FEW`) that
+a search takes longer than any order, they are joined by size.
 
 The code for a body works on sets.  A variable whose values are never run through, because whole
 sets are intersected at the bottom (the set variable) or united on the way, costs a share of a step.
@@ -44,6 +45,7 @@ from everlog.core.storage.shape import Columns
 from everlog.core.storage.table_statistics import Guess, Selection, Statistics
 
 EXHAUSTIVE = 8  # atoms and ranges of a body, of which all orders are looked at
+QUICK = 8  # rows tried for each row of Δ: an order that needs no search
 FEW = 64  # combinations of rows: to try them all takes less time than to look at all orders
 TINY = 24  # rows: such an atom may be joined before one that shares a variable with the others
 _IN_A_SET = 0.1  # steps for a value that a set operation goes through in C
@@ -153,10 +155,14 @@ class Ordering:
             start = self._next(start, self.first)
             left.remove(self.first)
         if self._is_small(left):
-            search = self._by_size
-        else:
-            search = self._exhaustive if len(left) <= EXHAUSTIVE else self._greedy
-        self.final = search(start, left)
+            self.final = self._by_size(start, left)
+            return self.final.order
+        if self.first is not None:
+            found = self._greedy(start, left)
+            if found.cost - start.cost <= start.rows * (len(left) + QUICK):
+                self.final = found
+                return found.order
+        self.final = (self._exhaustive if len(left) <= EXHAUSTIVE else self._greedy)(start, left)
         return self.final.order
 
     def _is_small(self, left: Sequence[int]) -> bool:
