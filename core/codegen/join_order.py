@@ -8,8 +8,8 @@ Up to `EXHAUSTIVE` atoms, dynamic programming over sets of atoms finds the best 
 et al., SIGMOD 1979): of two ways to join the same atoms, the dearer one is dropped.  A larger body
 is ordered greedily, and an atom is looked at again only when one of its variables has been bound,
 so that a body of thousands of atoms does not cost the square of them.  Greedily, too, where the
-greedy order of a delta rule tries next to nothing (`QUICK`).  Where tables are so small (`FEW`) that
-a search takes longer than any order, they are joined by size.
+greedy order of a delta rule tries next to nothing (`QUICK`).  Where tables are so small (`FEW`)
+that a search takes longer than any order, they are joined by size.
 
 The code for a body works on sets.  A variable whose values are never run through, because whole
 sets are intersected at the bottom (the set variable) or united on the way, costs a share of a step.
