@@ -11,8 +11,8 @@ from everlog.core.engine import Engine
 from everlog.core.engine.engine import LARGE, Net
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.recursive.ranked import RankedKeeper
+from everlog.core.engine.keepers.recursive.ranked_python import PythonRankedKeeper
 from everlog.core.engine.keepers.recursive.turn_work import TurnWork
-from everlog.core.engine.keepers.recursive.witnessed import RecursiveKeeper
 from everlog.core.engine.stepping.changes import NOTHING
 from everlog.core.engine.stepping.work import UNLIMITED
 from everlog.core.program import Program
@@ -51,7 +51,7 @@ class Hasty(Incremental):
     def start(self, program: Program) -> Engine:
         engine = super().start(program)
         for keeper in engine._network.keepers:
-            if isinstance(keeper, RecursiveKeeper):
+            if isinstance(keeper, PythonRankedKeeper):
                 self._hurry(keeper.work)
             if isinstance(keeper, RankedKeeper):
                 work = cycle((0, 1, 5, 20, 100))
@@ -74,9 +74,9 @@ EXECUTORS = {
     "mixed": Incremental(large=3),
     "bulk": Bulk(),
     "ranked": Incremental({"*": "ranked"}, large=10**9),
-    "witness": Incremental({"*": "witness"}, large=10**9),
-    "hasty": Hasty({"*": "witness"}, large=10**9),
-    "hasty ranks": Hasty({"*": "ranked"}, large=10**9),
+    "ranked_python": Incremental({"*": "ranked_python"}, large=10**9),
+    "hasty": Hasty({"*": "ranked"}, large=10**9),
+    "hasty python": Hasty({"*": "ranked_python"}, large=10**9),
 }
-for join in ("view_tree", "calibrated", "generations", "heavy_light"):  # wherever they serve
+for join in ("view_tree", "calibrated", "generations", "heavy_light", "factorized"):  # wherever they serve
     EXECUTORS[join] = Incremental({"*": join}, large=10**9)

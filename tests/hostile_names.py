@@ -96,7 +96,7 @@ def _generated() -> Iterator[str]:
     for rules in generators.SHAPES.values():
         program = compile_text(f"{generators.DECLARATIONS}\n{rules}\n")
         seminaive.explain_code(program)
-        for executor in ("follow", "witness", "view_tree", "generations"):
+        for executor in ("follow", "ranked_python", "view_tree", "generations"):
             engine = EXECUTORS[executor].start(program)
             for name, kinds in generators.BASE.items():
                 engine.apply([Update(name, generators.rows_of(kinds)[0])])

@@ -10,7 +10,7 @@ import generators
 from attrs import evolve
 from engines import EXECUTORS
 from hypothesis import assume, note, settings
-from witnesses import assert_witnessed
+from last_steps import assert_explained
 
 from everlog.core.engine import Engine
 from everlog.core.evaluate import reference
@@ -106,7 +106,7 @@ class Oracle:
 def follows(program: Program, inputs: Any, stream: Any, executors: Iterable[str] = EXECUTORS) -> dict[str, Engine]:
     """Run a stream on engines and the reference; they agree after each step and error.
 
-    Invariants of the engine, witnesses and changes are checked after each step too.
+    Invariants of the engine, last steps and changes are checked after each step too.
     """
     oracle = Oracle(program)
     engines = {name: EXECUTORS[name].start(program) for name in executors}
@@ -129,7 +129,7 @@ def follows(program: Program, inputs: Any, stream: Any, executors: Iterable[str]
                 assert engine.size(relation) == len(rows)
                 assert set(engine.given(relation)) == oracle.given[relation], f"{where}: given of {relation}"
             engine.check()
-            assert_witnessed(engine)
+            assert_explained(engine)
     for name, engine in engines.items():
         assert summed(told[name]) == {n: dict.fromkeys(rows, 1) for n, rows in views(engine).items() if rows}
         for relation, rows in oracle.state.items():

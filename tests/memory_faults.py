@@ -103,11 +103,16 @@ def faults(
     after = views(other)
     ends: Counter[str] = Counter()
     quiet, number = 0, 1
-    while quiet < 4:  # past the last allocation nothing fails any more
-        word = in_a_process(lambda number=number: attempt(engine, move, number, state, after))
-        ends[word] += 1
-        if word not in GOOD:
-            print(f"allocation {number}: {word}", file=sys.stderr)
-        quiet = quiet + 1 if word == "done" else 0
-        number += every
+    gc.collect()
+    gc.freeze()  # each process collects its own garbage only, and leaves these pages shared
+    try:
+        while quiet < 4:  # past the last allocation nothing fails any more
+            word = in_a_process(lambda number=number: attempt(engine, move, number, state, after))
+            ends[word] += 1
+            if word not in GOOD:
+                print(f"allocation {number}: {word}", file=sys.stderr)
+            quiet = quiet + 1 if word == "done" else 0
+            number += every
+    finally:
+        gc.unfreeze()
     return ends

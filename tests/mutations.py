@@ -46,7 +46,7 @@ _WORDS = """.decl .type .input .output .printsize .limitsize .comp .init .overri
  count sum min max mean range autoinc as nil band bor bxor bshl bshr land lor lnot bnot
  eqrel inline choice-domain btree btree_delete override overridable printsize magic no_inline
  recursive_iteration_cnt debug_delta stateful // /* */ #define #if #ifdef #else #endif #include #undef \\ \t \n _ _x ?y
- $x witness dred differential view_tree crown calibrated generations recompute counts flow
+ $x ranked dred differential view_tree crown calibrated generations recompute counts flow
  count:{ sum:{ max:{ min:{ mean:{ IO=file n=3 n=1""".split(" ")
 _ODD = [
     "\0",
@@ -84,7 +84,7 @@ _DIRECTIVES = [
     ".pragma \"{0}\" \"{1}\"\n", "{0}(x, y) :- {1}(y, x).\n", "{0}(x) :- {1}(x), !{0}(x).\n", "{0}(x + 1) :- {0}(x).\n",
     "{0}(cat(x, x)) :- {0}(x).\n", "{0}(x, z) :- {0}(x, y), {1}(y, z).\n", "{0}(x ^ x, y) :- {1}(x, y).\n",
     "{0}(n) :- n = count : {{ {1}(_) }}.\n", "{0}(n, m) :- n = sum x : {{ {1}(x, m) }}, {0}(_, m).\n",
-    "{0}(x, y) :- {1}(x, y). .strategy witness\n", "{0}(x) <= {0}(y) :- x < y.\n", "{0}(a, x) <= {0}(a, y) :- x < y.\n",
+    "{0}(x, y) :- {1}(x, y). .strategy ranked_python\n", "{0}(x) <= {0}(y) :- x < y.\n", "{0}(a, x) <= {0}(a, y) :- x < y.\n",
     "{0}(x) :- x = range(0, {2}).\n", "{0}(x) :- {1}(y), x = range(0, y, {2}).\n", "{0}(x / {2}, x % {2}) :- {1}(x, _).\n",
     "{0}(to_number(x)) :- {1}(x).\n", "{0}(substr(x, {2}, {2})) :- {1}(x).\n", "{0}(x) :- {1}(x), match(\"(a*)*b\", x).\n",
     "{0}(autoinc(), x) :- {1}(x).\n", "{0}(x bshl {2}) :- {1}(x).\n", "{0}(x ^ {2}) :- {1}(x).\n", "{0}(-x * {2}) :- {1}(x).\n",

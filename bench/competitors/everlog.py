@@ -128,6 +128,6 @@ SIDES = [
     Side("everlog living", "everlog, living", _version, _loaded, own=True, grows=True),
     _strategy("delta", "first-order delta", JOINS),
     _strategy("generations", "age generations", JOINS),
-    _strategy("witness", "a witness for each fact", RECURSIVE),
+    _strategy("ranked_python", "ranks in Python", RECURSIVE),
     _strategy("tc_witness", "system of auxiliary relations", {"closure"}),
 ]

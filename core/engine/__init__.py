@@ -11,10 +11,11 @@
 | `engine` | small and large steps, reads, changes of rules |
 | `compiled_query` | compiled queries |
 | `demands` | who asks for what of relations on demand |
+| `usage`, `advice` | who reads what; which relations are worth their memory |
 | `explain`, `statistics`, `told_statistics` | plan, delta rules and measurements, for readers |
 """
 
-from everlog.core.engine.engine import Engine, Witness
+from everlog.core.engine.engine import Engine, LastStep
 from everlog.core.engine.keepers.unit_strategies import STRATEGIES
 from everlog.core.engine.planning.plan import Plan, make_plan
 from everlog.core.engine.planning.systems import NoSuchStrategy
@@ -24,12 +25,12 @@ from everlog.core.runtime.guards import LimitExceeded, Limits, Progress
 __all__ = [
     "STRATEGIES",
     "Engine",
+    "LastStep",
     "LimitExceeded",
     "Limits",
     "NoSuchStrategy",
     "Plan",
     "Progress",
     "Statistics",
-    "Witness",
     "make_plan",
 ]

@@ -38,6 +38,7 @@ from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.engine.stepping.work import Enough
 from everlog.core.engine.told_statistics import told
+from everlog.core.engine.usage import Usage
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
 from everlog.core.evaluate.shown_plans import ShownPlan
@@ -64,7 +65,7 @@ Seal: TypeAlias = Callable[[Net], None]
 
 
 @frozen
-class Witness:
+class LastStep:
     """A derivation of a fact: a rule of the program, and values of its variables."""
 
     rule: Rule
@@ -165,8 +166,9 @@ class Engine:
         self.measured = MEASURED  # 1: no update is fused, for a profile
         self.moved: dict[str, Move] = {}  # rules that moved, with their last move
         self.anew: dict[str, tuple[int, int]] = {}  # unit → steps in which it gave up following, the last one
-        self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its witnesses, seconds
+        self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its ranks, seconds
         self.demands = Demands(self)
+        self.usage = Usage()
         plan = make_plan(program, self._asked)
         self._network = Network(plan, reported_by(plan, program))
         self._base_facts = 0
@@ -336,7 +338,7 @@ class Engine:
             self.seal = seal
 
     def prove_all(self) -> None:
-        """Make the witnesses of all facts, which proofs in a trial need."""
+        """Make the ranks of all facts, which proofs in a trial need."""
         self._prove(self._network.keepers)
 
     def _apply(self, net: Net) -> Changes:
@@ -438,7 +440,8 @@ class Engine:
         if fused is None and (name, insert) not in self._proved:  # what is fused only counts
             self._prove_for(name, insert)
         step, guard = self._small, self.guard
-        step.again()
+        if fused is None or step.undo:
+            step.again()
         rows: dict[str, dict[Row, int]] = {name: {row: 1 if insert else -1}}
         number = self._base_facts + (1 if insert else -1)
         with guard:
@@ -455,7 +458,7 @@ class Engine:
                 if self.seal is not None:
                     self._have_sealed({name: ([], [row]) if insert else ([row], [])})
                 step.undo.clear()
-                anew = self._anew_after(step) if step.anew else self.anew
+                anew = self.anew if fused is not None or not step.anew else self._anew_after(step)
                 self._base_facts, self.anew, guard.committed = number, anew, True
             except BaseException as error:
                 self._take_back(step, error)
@@ -535,7 +538,7 @@ class Engine:
         return self.anew | {name: (self.anew.get(name, (0, 0))[0] + 1, self._steps) for name in names}
 
     def _prove_for(self, relation: str, insert: bool) -> None:
-        """Make the witnesses that a change of a relation needs, once."""
+        """Make the ranks that a change of a relation needs, once."""
         self._prove(self._network.may_lose(relation, insert))
         self._proved.add((relation, insert))
 
@@ -644,6 +647,7 @@ class Engine:
 
     def stream(self, relation: str) -> Iterator[Row]:
         """The facts of a relation in no order, to be read before the next step."""
+        self.usage.read(relation, ())
         if self.demands.is_on_demand(relation):
             return iter(self.demands.lookup(relation, {}))
         return self._table(relation).rows()
@@ -653,6 +657,7 @@ class Engine:
 
     def rows(self, relation: str) -> Iterable[Row]:
         """The facts of a relation in sorted order."""
+        self.usage.read(relation, ())
         if self.demands.is_on_demand(relation):
             return sorted(self.demands.lookup(relation, {}))
         table = self._table(relation)
@@ -681,6 +686,7 @@ class Engine:
 
         Cost: that of the facts found, once there is an index.
         """
+        self.usage.lookup(relation, bound)
         if self.demands.is_on_demand(relation):
             yield from self.demands.lookup(relation, bound)
             return
@@ -703,8 +709,8 @@ class Engine:
 
     # ── proofs and plans ─────────────────────────────────────────────────────────────────────
 
-    def witness(self, relation: str, row: Row) -> Witness | None:
-        """The derivation that is kept for a fact; None if none is kept."""
+    def last_step(self, relation: str, row: Row) -> LastStep | None:
+        """A derivation of a fact from earlier ones; None if none is known."""
         network = self._network
         keeper = network.home[relation]
         self._prove([keeper])
@@ -714,7 +720,7 @@ class Engine:
         name, binding = known
         written = network.store.plan.written[name]
         head = {a.name: value for a, value in zip(written.head.args, row, strict=True) if isinstance(a, Variable)}
-        return Witness(written, {**binding, **head})
+        return LastStep(written, {**binding, **head})
 
     def strategy_of(self, relation: str) -> tuple[str, str]:
         """The strategy that maintains a relation, and why."""

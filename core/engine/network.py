@@ -13,7 +13,16 @@ from everlog.core import program as p
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper, chain_counters
 from everlog.core.engine.keepers.unit_strategies import keeper_of
-from everlog.core.engine.planning.plan import CLASSES, COUNTS, FLOW, GIVEN, RANKED, WITNESS, Plan, PlannedUnit
+from everlog.core.engine.planning.plan import (
+    CLASSES,
+    COUNTS,
+    FLOW,
+    GIVEN,
+    RANKED,
+    RANKED_PYTHON,
+    Plan,
+    PlannedUnit,
+)
 from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Program, Row, Rule
@@ -102,7 +111,7 @@ class Network:
         for keeper in self.reached([relation]):
             changing.update(keeper.relations)
             reads = [use for rule in keeper.planned.unit.rules for use in p.atoms_of(rule.body)]
-            loses = keeper.planned.strategy not in (GIVEN, COUNTS, FLOW, CLASSES, WITNESS, RANKED)
+            loses = keeper.planned.strategy not in (GIVEN, COUNTS, FLOW, CLASSES, RANKED, RANKED_PYTHON)
             loses = loses or not losing.isdisjoint([*keeper.relations, *(atom.relation for atom, _ in reads)])
             if loses or any(use != "positive" and atom.relation in changing for atom, use in reads):
                 losing.update(keeper.relations)

@@ -10,7 +10,16 @@ from collections.abc import Iterator
 
 from everlog.core.codegen.join_order import Ordering
 from everlog.core.engine.network import Network
-from everlog.core.engine.planning.plan import BEST, CLASSES, COUNTS, FLOW, GROWING, RANKED, RECOMPUTE, WITNESS
+from everlog.core.engine.planning.plan import (
+    BEST,
+    CLASSES,
+    COUNTS,
+    FLOW,
+    GROWING,
+    RANKED,
+    RANKED_PYTHON,
+    RECOMPUTE,
+)
 from everlog.core.evaluate.shown_plans import WITHOUT_EFFECT, ShownPlan, plan_of_estimates
 from everlog.core.joins.join_strategies import DELTA
 from everlog.core.program import Atom, Rule
@@ -34,7 +43,7 @@ def join_plans(network: Network, only: str | None = None) -> Iterator[ShownPlan]
         if len(atoms) < 2 and not planned.unit.recursive:
             continue
         strategy = network.strategy_now(rule)
-        if strategy in (DELTA, COUNTS, RANKED, WITNESS, RECOMPUTE):
+        if strategy in (DELTA, COUNTS, RANKED, RANKED_PYTHON, RECOMPUTE):
             for delta in (None,) if strategy == RECOMPUTE else (None, *atoms):
                 known = store.statistics(rule)
                 ordering = Ordering(rule.body, known, first=delta, fixed=rule.order_of(delta))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @frozen
 class RelationStatistics:
-    """`bytes` counts containers (tables, indexes, counts, witnesses), not values."""
+    """`bytes` counts containers (tables, indexes, counts, ranks), not values."""
 
     name: str
     strategy: str
@@ -43,22 +43,22 @@ class RuleStatistics:
 class UnitStatistics:
     """What a unit did as a whole.
 
-    `computing` are the seconds of its last computation in a load or a large step, `witnesses` those
-    in which step `witnesses_at` made what deletes need.  In `anew` steps, last in `anew_at`,
+    `computing` are the seconds of its last computation in a load or a large step, `ranking` those
+    in which step `ranked_at` made what deletes need.  In `anew` steps, last in `anew_at`,
     following the change had cost as much as computing the unit, so it was computed.
     """
 
     name: str
     computing: float
-    witnesses: float = 0.0
-    witnesses_at: int = 0
+    ranking: float = 0.0
+    ranked_at: int = 0
     anew: int = 0
     anew_at: int = 0
 
     def told(self) -> Iterator[str]:
         """Sentences about what users would not expect."""
-        if self.witnesses_at:
-            yield f"{self.name}: step {self.witnesses_at} made witnesses for deletes, {self.witnesses:.3f} s"
+        if self.ranked_at:
+            yield f"{self.name}: step {self.ranked_at} made ranks for deletes, {self.ranking:.3f} s"
         if self.anew:
             times = f"{self.anew} step{'s' if self.anew > 1 else ''}"
             yield (

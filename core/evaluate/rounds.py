@@ -1,7 +1,7 @@
 """Semi-naive rounds: each derives only from the facts that the last one found.
 
-Whole evaluation collects facts, a living unit collects facts with their witnesses.  Both run this
-loop; a subclass says how to collect derived facts, and which of them are new.
+Whole evaluation collects facts, a living unit facts with the number of their derivations.  Both run
+this loop; a subclass says how to collect derived facts, and which of them are new.
 """
 
 from __future__ import annotations

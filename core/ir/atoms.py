@@ -169,11 +169,6 @@ class AtomLowering:
             self.operations.append(ir.Entry(name, index, ((key, atom.args[key]),)))
         else:
             self.keys(index, atom, name)
-            if self.use.action is Action.RESTORE and self.use.grouped and atom.args[value] == self.set_variable:
-                variable, suspects = atom.args[key], name
-                if isinstance(variable, Variable):
-                    name = Local("_left")
-                    self.operations.append(ir.Left(name, suspects, variable))
         if (self.risky and self.from_delta) or self.use.row_by_row:
             self.values(name, atom.args[value])
         else:

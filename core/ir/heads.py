@@ -1,16 +1,16 @@
 """The bottom of a plan as Python: what becomes of a derivation, and what aggregates make of values.
 
 `_new` takes what is derived.  Of a relation that is stored as sets of values, one for each key, it
-is a dict of sets; otherwise a set.  With numbers or witnesses it is {fact: …} or {key: {value: …}}.
+is a dict of sets; otherwise a set.  With numbers it is {fact: …} or {key: {value: …}}.
 
-A whole set of facts takes one witness by `dict.fromkeys`, and is counted by the loop in C behind
-`collections.Counter`.
+A whole set of facts is counted by the loop in C behind `collections.Counter`.
 """
 
 from __future__ import annotations
 
 from collections import _count_elements  # type: ignore[attr-defined]  # what Counter.update runs in C
 from collections.abc import Sequence
+from sys import maxsize
 
 from attrs import define
 
@@ -21,13 +21,14 @@ from everlog.core.ir.passes.mentioned import only_variable
 from everlog.core.ir.printer import Printer
 from everlog.core.ir.python_text import key_text, tuple_text
 from everlog.core.ir.set_operations import Derive, Gather, SetPlan, Total
-from everlog.core.ir.uses import Action, hidden_variables
+from everlog.core.ir.uses import Action
 from everlog.core.program import Atom, Term
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, ValueShape
 
-PROOFS_OF = "proofs of "  # before a relation's name: its witnesses
-_OBJECTS = {"_count": _count_elements, "_fromkeys": dict.fromkeys, "_next": next, "_iter": iter}
+RANKS_OF = "ranks of "  # before a relation's name: the ranks of its facts
+NO_RANK = maxsize  # of a fact that is not there: above all others
+_OBJECTS = {"_count": _count_elements, "_NONE": {}, "_LAST": NO_RANK}
 
 
 @define(slots=False)
@@ -41,8 +42,7 @@ class RulePrinter(Printer):
         if self.use.living:
             self.expressions.scope.update(_OBJECTS)
         if meter is not None and meter.counts_values and self.set_in_head:
-            each = meter.turn if derive.action is Action.SUSPECT and not self.use.grouped else 1
-            self.line(f"{meter.local} += {each} * _len({self.single_set()})")
+            self.line(f"{meter.local} += _len({self.single_set()})")
         match derive.action:
             case Action.ADD:
                 self.add(derive, self.shapes[head.relation])
@@ -58,12 +58,8 @@ class RulePrinter(Printer):
                 self.place(derive)
             case Action.COUNT:
                 self.count(head, self.shapes[head.relation])
-            case Action.WITNESS:
-                self.note(head, self.shapes[head.relation])
-            case Action.SAVE | Action.RESTORE:
-                self.save(head, self.shapes[head.relation])
-            case Action.SUSPECT:
-                self.suspect(head, self.shapes[head.relation])
+            case Action.EARLIER:
+                self.count_earlier(head, self.shapes[head.relation])
         if meter is not None and meter.counts_matches:
             size = f"_len({self.sets[0]})" if self.set_in_head else ""
             self.line(f"{meter.local} += {size}; _m += {size}" if size else "_m += 1")
@@ -162,7 +158,7 @@ class RulePrinter(Printer):
         """The innermost loop as a comprehension."""
         derive = gather.derive
         outside = dict(self.here)
-        header = self.header(gather.loop)
+        header = self.counted(gather.loop) if self.use.meter is not None else self.header(gather.loop)
         tests = "".join(f" if {self.condition(test)}" for test in gather.tests)
         if derive.action is Action.ADD:
             self.line(
@@ -177,6 +173,16 @@ class RulePrinter(Printer):
             self.line(f"_new.append(_len({values}))")
         self.here = outside
 
+    def counted(self, loop: ir.Loop) -> str:
+        """A loop within an expression, whose turns are counted before it."""
+        if not _is_sized(loop):
+            return self.header(loop)
+        assert self.use.meter is not None
+        name, values = self.temporary("_z"), self.cut_values(loop, self.values_of(loop))
+        self.line(f"{name} = {values}")
+        self.line(f"{self.use.meter.local} += {self.use.meter.turn} * _len({name})")
+        return f"for {self.pattern(loop)} in {name}"
+
     def offer(self, head: Atom, better: str) -> None:
         self.line(f"_v = {self.term(head.args[0])}")
         self.line(f"_k = {key_text([self.term(arg) for arg in head.args[1:]])}")
@@ -186,122 +192,61 @@ class RulePrinter(Printer):
     # ── derivations ──────────────────────────────────────────────────────────────────────────
 
     def count(self, head: Atom, shape: Shape) -> None:
+        """Count derivations; `known` leaves out those of facts that are there."""
         amount = "1" if self.plan.set_variable is None else f"_len({self.single_set()})"
-        counts = "_new"
-        if shape.key_columns:
-            counts = "_a"
-            self.key_line(head, shape)
-            self.line("_a = _new.get(_k)")
-            self.line("if _a is None: _a = _new[_k] = {}")
-        if self.set_in_head:
-            self.line(f"_count({counts}, {self.facts(head, shape)})")
+        self.key_line(head, shape)
+        known = self.known_facts(head, shape) if self.use.known else ""
+        if not self.set_in_head:
+            self.line(f"_v = {self.fact(head, shape)}")
+            if known:
+                self.unless(f"_v in {known}")
+            self.count_one(shape, amount)
             return
-        self.line(f"_v = {self.fact(head, shape)}")
+        facts = self.facts(head, shape)
+        if known:
+            facts = facts if len(shape.fact_columns) == 1 else f"_set({facts})"
+            self.line(f"_b = {facts} - {known}")
+            self.unless("not _b")
+            facts = "_b"
+        self.line(f"_count({self.counts_here(shape)}, {facts})")
+
+    def known_facts(self, head: Atom, shape: Shape) -> str:
+        """The facts that are there, under the key of the head."""
+        known = self.stored(head.relation)
+        if not shape.key_columns:
+            return known
+        self.line(f"_f = {known}.get(_k, _EMPTY)")
+        return "_f"
+
+    def counts_here(self, shape: Shape) -> str:
+        """The numbers of facts under the key of the head."""
+        if not shape.key_columns:
+            return "_new"
+        self.line("_a = _new.get(_k)")
+        self.line("if _a is None: _a = _new[_k] = {}")
+        return "_a"
+
+    def count_one(self, shape: Shape, amount: str) -> None:
+        counts = self.counts_here(shape)
         self.line(f"{counts}[_v] = {counts}.get(_v, 0) + {amount}")
 
-    def own_witness(self) -> str:
-        if self.witness:
-            return self.witness
-        names = dict(self.here)
-        variable = self.plan.set_variable
-        if variable is not None and not self.set_in_head:
-            names[variable] = f"_next(_iter({self.single_set()}))"
-        return tuple_text([str(self.use.number), *(names[v] for v in hidden_variables(self.plan.rule))])
-
-    def note(self, head: Atom, shape: Shape) -> None:
-        """Take the witness of facts that are not there yet."""
-        known, witness = self.stored(head.relation), self.own_witness()
-        if not shape.key_columns:
-            if self.set_in_head:
-                facts = self.facts(head, shape)
-                facts = facts if isinstance(shape, ValueShape) else f"_set({facts})"
-                self.line(f"_new.update(_fromkeys({facts} - {known}, {witness}))")
-            else:
-                self.line(f"_v = {self.fact(head, shape)}")
-                self.line(f"if _v not in {known}: _new[_v] = {witness}")
-            return
+    def count_earlier(self, head: Atom, shape: Shape) -> None:
+        """Count a derivation if all facts of its unit have lower ranks than its own fact."""
+        ranks = self.index(RANKS_OF + head.relation, (), ())
         self.key_line(head, shape)
-        self.line(f"_f = {known}.get(_k, _EMPTY)")
-        if self.use.grouped:
-            values = self.single_set() if self.set_in_head else f"{{{self.fact(head, shape)}}}"
-            self.line(f"_n = {values} - _f")
-            self.unless("not _n")
-            self.add_to_group(witness)
-        elif self.set_in_head:
-            self.line(f"_n = {self.single_set()} - _f")
-            self.unless("not _n")
-            self.line(f"_n = _fromkeys(_n, {witness})")
-            self.add_under_key("_n", "_a.update(_n)")
-        else:
-            self.line(f"_v = {self.fact(head, shape)}")
-            self.unless("_v in _f")
-            self.add_under_key(f"{{_v: {witness}}}", f"_a[_v] = {witness}")
+        self.line(f"_v = {self.fact(head, shape)}")
+        of_key = f"{ranks}.get(_k, _NONE)" if shape.key_columns else ranks
+        self.line(f"_r = {of_key}.get(_v, _LAST)")
+        for literal in self.plan.rule.body:
+            if isinstance(literal, Atom) and literal.relation in self.use.ranked:
+                self.unless(f"{self.rank(literal)} >= _r")
+        self.count_one(shape, "1")
 
-    def add_to_group(self, witness: str, are_new: bool = False) -> None:
-        """{key: (values, {witness: values})}: a value is in the set of one witness only."""
-        self.add_under_key(f"(_set(_n), {{{witness}: _n}})", "")
-        self.depth += 1
-        if not are_new:
-            self.line("_n -= _a[0]")
-            self.unless("not _n")
-        self.line("_a[0].update(_n)")
-        self.line(f"_b = _a[1].get({witness})")
-        self.line(f"if _b is None: _a[1][{witness}] = _n")
-        self.line("else: _b |= _n")
-        self.depth -= 1
-
-    def save(self, head: Atom, shape: Shape) -> None:
-        """Give facts another witness; the first one found serves."""
-        witness = self.own_witness()
-        self.key_line(head, shape)
-        if self.use.grouped:
-            values = self.owned(self.single_set()) if self.set_in_head else f"{{{self.fact(head, shape)}}}"
-            self.line(f"_n = {values}")
-            self.add_to_group(witness)
-        else:
-            facts = self.facts(head, shape) if self.set_in_head else tuple_text([self.fact(head, shape)])
-            found = f"_fromkeys({facts}, {witness})"
-            if shape.key_columns:
-                self.add_under_key(found, f"_a.update({found})")
-            else:
-                self.line(f"_new.update({found})")
-        if self.left and not self.is_part:
-            self.line("_left -= _n")
-            if self.loops > 1:
-                self.line("if not _left: break")
-
-    def suspect(self, head: Atom, shape: Shape) -> None:
-        """Take the facts whose witness is the derivation at hand."""
-        proofs = self.index(PROOFS_OF + head.relation, (), ())
-        if shape.key_columns:
-            self.key_line(head, shape)
-            self.line(f"_p = {proofs}.get(_k)")
-            self.unless("_p is None")
-            proofs = "_p"
-        witness = self.own_witness()
-        if self.use.grouped:
-            values = self.single_set() if self.set_in_head else f"{{{self.fact(head, shape)}}}"
-            self.line(f"_g = _p.get({witness})")
-            self.unless("_g is None")
-            self.line(f"_n = _g & {values}")
-            self.unless("not _n")
-            self.line("_g -= _n")
-            self.line(f"if not _g: del _p[{witness}]")
-            self.add_to_group(witness, are_new=True)
-            return
-        self.line(f"_g = {proofs}.get")
-        if self.set_in_head:
-            self.line(f"_r = {self.facts(head, shape)}")
-            self.line(f"_n = {{_x for _x in _r if _g(_x) == {witness}}}")
-            self.unless("not _n")
-        else:
-            self.line(f"_v = {self.fact(head, shape)}")
-            self.unless(f"_g(_v) != {witness}")
-            self.line("_n = {_v}")
-        if shape.key_columns:
-            self.add_under_key("_n", "_a |= _n")
-        else:
-            self.line("_new |= _n")
+    def rank(self, atom: Atom) -> str:
+        """The rank of a fact that is there."""
+        shape, ranks = self.shapes[atom.relation], self.index(RANKS_OF + atom.relation, (), ())
+        of_key = "".join(f"[{self.term(atom.args[column])}]" for column in shape.key_columns)
+        return f"{ranks}{of_key}[{self.fact(atom, shape)}]"
 
     # ── aggregates ───────────────────────────────────────────────────────────────────────────
 

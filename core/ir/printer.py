@@ -20,9 +20,9 @@ from everlog.core.ir import set_operations as ir
 from everlog.core.ir.failures import FailurePoint, Write
 from everlog.core.ir.operations import Binds, Compare, Exists, Index, Key, Let, Probe, Scan, Version
 from everlog.core.ir.passes.mentioned import mentioned
-from everlog.core.ir.python_text import key_text, same, tuple_text
+from everlog.core.ir.python_text import key_text, same
 from everlog.core.ir.set_operations import Local, SetOperation, SetPlan, Sets
-from everlog.core.ir.uses import FEW, Action, Use
+from everlog.core.ir.uses import FEW, Action, Meter, Use
 from everlog.core.program import Aggregate, Failure, Range, Variable
 from everlog.core.program.bodies import variables_of_literal
 from everlog.core.storage.shape import Columns, Shape
@@ -74,8 +74,6 @@ class Printer:
     made: dict[str, int] = field(factory=dict, init=False)  # sets without another owner → loops around them
     temporaries: int = field(default=0, init=False)
     skips: bool = field(default=False, init=False)  # a line leaves the innermost loop, or the function
-    witness: str = field(default="", init=False)
-    left: bool = field(default=False, init=False)
     only_new: bool = field(default=False, init=False)  # no fact is derived that its relation has
 
     @property
@@ -174,8 +172,7 @@ class Printer:
         passed = {v: name for v, name in self.here.items() if v in needed}
         sets = dict.fromkeys(str(one) for one in mentioned(tuple(operations)) if isinstance(one, Local))
         made = [name for name in sets if name in self.made or name == "_delta"]
-        witness = [self.witness] if self.witness else []
-        arguments = ", ".join(["_new", *passed.values(), *made, *witness])
+        arguments = ", ".join(["_new", *passed.values(), *made])
         part = f"_part{self.expressions.number()}"
         self.line(f"{'yield from ' if self.use.action is Action.YIELD else ''}{part}({arguments})")
         outside = self.lines, self.depth, self.loops, self.is_part
@@ -239,7 +236,7 @@ class Printer:
             case Let(target, _, (term,)):
                 text = self.term(term)
                 self.line(f"{self.bind(target)} = {text}")
-            case ir.Entry() | ir.Union() | ir.Numbers() | ir.Without() | ir.Filter() | ir.Left():
+            case ir.Entry() | ir.Union() | ir.Numbers() | ir.Without() | ir.Filter():
                 self.setting(operation)
             case ir.Lookup(target, literal):
                 self.lookup(target, literal)
@@ -249,10 +246,6 @@ class Printer:
                 self.broken(value)
             case ir.Guarded(operations):
                 self.guarded(operations)
-            case ir.Witness(hidden):
-                text = self.witness_of(hidden)
-                self.witness = "_w"
-                self.line(f"_w = {text}")
             case ir.Derive():
                 self.derive(operation)
             case ir.Gather():
@@ -404,9 +397,6 @@ class Printer:
     def key(self, key: Key) -> str:
         return key_text([self.term(term) for _, term in key])
 
-    def witness_of(self, hidden: Iterable[Variable]) -> str:
-        return tuple_text([str(self.use.number), *map(self.term, hidden)])
-
     # ── sets ─────────────────────────────────────────────────────────────────────────────────
 
     def setting(self, operation: ir.Setting) -> None:
@@ -419,6 +409,9 @@ class Printer:
                 self.made[name] = -1
             case ir.Union(_, index, over, leads_into_loop, is_outside):
                 found, keys = self.index_name(index), self.cut_values(over, self.values_of(over))
+                is_range = isinstance(over, ir.Each) and isinstance(over.values, Range)
+                if self.use.meter is not None and self.use.meter.union and not is_range:
+                    keys = self.counted_keys(found, keys, self.use.meter)
                 self.line(f"{name} = _set().union(*_sets({found}, {keys}))")
                 self.made[name] = self.loops
                 if leads_into_loop and not is_outside:
@@ -427,11 +420,6 @@ class Printer:
                 self.line(f"{name} = {self.range(numbers)}")
                 self.made[name] = -1
                 return
-            case ir.Left(_, suspects, key_variable):
-                self.left = True
-                self.line(f"_a = _new.get({self.here[key_variable]})")
-                self.line(f"{name} = _set({suspects}) if _a is None else {suspects} - _a[0]")
-                self.made[name] = -1
             case ir.Without(_, sets, index, key):
                 current, found = self.one_set(sets), self.index_name(index)
                 self.count_sets([current])
@@ -450,6 +438,14 @@ class Printer:
             case _:
                 assert_never(operation)
         self.unless(f"not {name}")
+
+    def counted_keys(self, index: str, keys: str, meter: Meter) -> str:
+        """The keys of a union under a name, once those that may be in the index are counted."""
+        name = self.temporary("_z")
+        self.line(f"{name} = {keys}")
+        fewer = f"(_len({name}) if _len({name}) < _len({index}) else _len({index}))"
+        self.line(f"{meter.local} += {meter.union} * {fewer}")
+        return name
 
     def take(self, sets: Sets) -> None:
         """Work with these sets from now on."""

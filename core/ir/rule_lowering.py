@@ -24,7 +24,7 @@ from everlog.core.ir.operations import Compare, Let
 from everlog.core.ir.passes import passed
 from everlog.core.ir.set_operations import Local, SetPlan, Sets
 from everlog.core.ir.set_variables import aggregated_sets
-from everlog.core.ir.uses import Action, Use, hidden_variables, is_risky
+from everlog.core.ir.uses import Action, Use, is_risky
 from everlog.core.program import Aggregate, Atom, Comparison, Kind, Literal, Negation, Range, Rule, Variable
 from everlog.core.program.aggregates.ordered_groups import OrderedAggregate, ordered_aggregate
 from everlog.core.program.bodies import may_fail, variables_of_literal
@@ -37,17 +37,13 @@ class Lowering(AtomLowering):
     """A rule under construction."""
 
     given: tuple[Variable, ...] = field(default=(), kw_only=True)
-    hidden: tuple[Variable, ...] | None = field(default=None, init=False)  # still to be named as a witness
     ordering: Ordering = field(init=False)
 
     def plan(self, delta: int | None) -> SetPlan:
         """The whole rule; raises `NoSet` if the set variable cannot be one."""
         use, body = self.use, self.rule.body
-        if use.action is Action.SUSPECT and self.set_variable not in (None, *self.rule.head.args):
-            raise NoSet
         self.from_delta, self.single = delta is not None, sum(isinstance(x, Atom) for x in body) == 1
         self.risky = use.living and is_risky(self.rule, use.failing)
-        self.hidden = (hidden_variables(self.rule) or None) if use.has_witness else None
         self.join(delta)
         self.derive(use.action)
         return self.made(delta)
@@ -120,9 +116,6 @@ class Lowering(AtomLowering):
                 literal = self.agenda.open.get(position)
                 if literal is not None and self.is_lowered(literal):
                     self.agenda.done(position)
-        if self.hidden is not None and all(v in self.bound for v in self.hidden):
-            self.operations.append(ir.Witness(self.hidden))
-            self.hidden = None
 
     def is_lowered(self, literal: Item) -> bool:
         """Lower a literal if it is ready."""

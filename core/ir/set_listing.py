@@ -66,8 +66,6 @@ def _line(operation: SetOperation, variable: str) -> str:
             return f"without {values} = {_sets(sets)} - {_index(index, dict(key), '=')}"
         case ir.Filter(values, sets, _, test):
             return f"filter {values} = {_sets(sets)}, {line_of(test)}"
-        case ir.Left(values, suspects, key_variable):
-            return f"left {values} = {suspects} of {key_variable}"
         case ir.Member(term, values):
             return f"test {term} in {values}"
         case ir.Filled(values):
@@ -80,8 +78,6 @@ def _line(operation: SetOperation, variable: str) -> str:
             return f"look up {literal}" if target == literal.result else f"look up {target} of {literal}"
         case ir.Broken(value):
             return f"fail if {value} is a failure"
-        case ir.Witness(hidden):
-            return f"witness {', '.join(map(str, hidden))}"
         case ir.Derive():
             return _derive(operation, variable)
         case ir.Guarded() | ir.Total() | ir.Gather():

@@ -120,15 +120,6 @@ class Filter:
     test: Compare
 
 
-@frozen
-class Left:
-    """The suspects of a key that are not saved yet."""
-
-    values: Local
-    suspects: Local
-    key: Variable
-
-
 # ── tests and values ─────────────────────────────────────────────────────────────────────────
 
 
@@ -201,13 +192,6 @@ class Guarded:
     operations: tuple[SetOperation, ...]
 
 
-@frozen
-class Witness:
-    """Name the witness, once the hidden variables have values."""
-
-    hidden: tuple[Variable, ...]
-
-
 # ── the bottom ───────────────────────────────────────────────────────────────────────────────
 
 
@@ -238,9 +222,9 @@ class Gather:
 
 Loop: TypeAlias = Scan | Probe | Each | Keys
 Test: TypeAlias = Exists | Member | Filled | Compare | Same
-Setting: TypeAlias = Entry | Union | Numbers | Without | Filter | Left
+Setting: TypeAlias = Entry | Union | Numbers | Without | Filter
 SetOperation: TypeAlias = (
-    Loop | Row | Test | Setting | Leads | Let | Lookup | Total | Broken | Guarded | Witness | Derive | Gather
+    Loop | Row | Test | Setting | Leads | Let | Lookup | Total | Broken | Guarded | Derive | Gather
 )
 LOOPS = (Scan, Probe, Each, Keys)
 TESTS = (Exists, Member, Filled, Compare, Same)

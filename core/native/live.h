@@ -3,7 +3,7 @@
  * Each row of the unit's own relations has `seq`, the moment at which it came, and `count`, the
  * number of its derivations from rows of the unit that all came earlier.  Rows of other relations
  * count as earlier than any.  A row whose count is above 0 is well-founded, for `seq` orders all
- * derivations that are counted: nothing holds itself up.  There are no witnesses and no edges.
+ * derivations that are counted: nothing holds itself up.  No derivation is kept, and no edges.
  *
  * A turn has four parts (core/engine/keepers/recursive/ranked.py calls them):
  *   lose   derivations with a row that goes; a row whose count falls to 0 goes in the next round;

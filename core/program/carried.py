@@ -8,7 +8,6 @@ column moves from y to z along a *step*, a fact of another atom that has both.  
 | use | asks |
 |---|---|
 | the value column of a binary relation is the carried one | `carried_from` |
-| sets of facts share a witness | `carried_from` |
 | each task of Spark computes its part of the fixpoint | `carried_from`, of every atom |
 | sets flow through the components of a graph | `hands_on`, and `steps_of` |
 | keys are settled in their order | `steps_of` |

@@ -12,7 +12,7 @@ from typing import TypeVar
 from attrs import evolve
 
 from everlog.core.engine.demands import part_of
-from everlog.core.engine.engine import Engine, Witness
+from everlog.core.engine.engine import Engine, LastStep
 from everlog.core.engine.planning.demand_parts import DEMAND
 from everlog.core.program import Program, Row, Rule
 from everlog.core.program.live_demand import LiveDemand
@@ -45,22 +45,22 @@ class DemandedFacts:
     def given(self, relation: str) -> Collection[Row]:
         return self._engine.given(relation)
 
-    def witness(self, relation: str, row: Row) -> Witness | None:
+    def last_step(self, relation: str, row: Row) -> LastStep | None:
         """The derivation that one of the parts keeps: of those that have the fact, the only one.
 
         Derivations of several parts may lead from one to the other and back.
         """
         parts = self._live.parts.get(relation)
         if parts is None:
-            return self._as_written(self._engine.witness(relation, row))
+            return self._as_written(self._engine.last_step(relation, row))
         having = [part for part in parts if row in self._engine.tables[part.name]]
-        return self._as_written(self._engine.witness(having[0].name, row)) if len(having) == 1 else None
+        return self._as_written(self._engine.last_step(having[0].name, row)) if len(having) == 1 else None
 
-    def _as_written(self, witness: Witness | None) -> Witness | None:
-        if witness is None:
+    def _as_written(self, last: LastStep | None) -> LastStep | None:
+        if last is None:
             return None
-        rule = self._rule(witness.rule.name)
-        return None if rule is None else Witness(rule, witness.binding)
+        rule = self._rule(last.rule.name)
+        return None if rule is None else LastStep(rule, last.binding)
 
     def _rule(self, name: str) -> Rule | None:
         known = self._live.written.get(name)

@@ -36,7 +36,7 @@ Fact: TypeAlias = tuple[str, Row]
 same = COMPARISONS["="]
 
 
-class Witness(Protocol):
+class LastStep(Protocol):
     """A rule of the program, and values of the variables of its body.
 
     The binding may also have the values that the wildcards of positive atoms matched, in the order
@@ -59,8 +59,8 @@ class Evidence(Protocol):
     def given(self, relation: str) -> Collection[Row]:
         """The base facts of a relation."""
 
-    def witness(self, relation: str, row: Row) -> Witness | None:
-        """A derivation of a fact from facts derived before it; None if none is kept."""
+    def last_step(self, relation: str, row: Row) -> LastStep | None:
+        """A derivation of a fact from facts derived before it; None if none is known."""
 
 
 def checked(engine: Evidence, relation: str, row: Row) -> Fact:
@@ -114,7 +114,7 @@ class Goal:
         return found | computed
 
     def completed(self, binding: Mapping[str, Value]) -> Mapping[str, Value]:
-        """A witness's binding, with the names that wildcards have here."""
+        """The binding of a last step, with the names that wildcards have here."""
         if not self.wildcards:
             return binding
         extra = [value for name, value in binding.items() if name not in self.names]

@@ -1,6 +1,6 @@
 """The facts of a recursive unit, each after the facts that it follows from.
 
-If an engine keeps no witnesses, a rule whose body holds is not enough: in a cycle every fact has
+If an engine names no last steps, a rule whose body holds is not enough: in a cycle every fact has
 one that uses the next.  So the unit is derived once more, from its base facts up, over the present
 tables.  Each fact that is found is joined with the rest of each body that it occurs in; if the
 other facts of the unit in that body have been found too, the head is found.  Otherwise the same

@@ -1,10 +1,10 @@
 """Why a fact is there: the search for its proof.
 
-A base fact needs no step.  For a fact with a witness, the engine has its last step.  Any other fact
+A base fact needs no step.  For some facts the engine knows the last step.  Any other fact
 of a relation that is not recursive needs one rule whose body holds; `Forward` finds the step of a
 recursive one.  A loop with an explicit stack proves the facts that a step uses, each once.
 
-A witness does not say which fact matched a wildcard.  A guess may lead back to the fact that is
+A last step does not say which fact matched a wildcard.  A guess may lead back to the fact that is
 being proved; then `Forward` proves that unit instead.
 """
 
@@ -65,7 +65,7 @@ class Search:
         self._home = {name: unit for unit in units(engine.program) for name in unit.relations}
         self._goals: dict[int, Goal] = {}
         self._forward: dict[str, Forward] = {}  # by the first relation of the unit
-        self._guessed: set[str] = set()  # units with an incomplete witness
+        self._guessed: set[str] = set()  # units with an incomplete last step
         self._distrusted: set[str] = set()
         self._conditions: dict[tuple[int, Row], Condition] = {}
 
@@ -75,7 +75,7 @@ class Search:
                 return self._built(root)
             except _Circle as circle:
                 unit = self._home[circle.relation].relations
-                assert unit[0] in self._guessed, f"the witnesses of {', '.join(unit)} are not well-founded"
+                assert unit[0] in self._guessed, f"the last steps of {', '.join(unit)} are not well-founded"
                 assert unit[0] not in self._distrusted, f"{', '.join(unit)}: a fact is needed for itself"
                 self._distrusted.add(unit[0])
 
@@ -108,10 +108,10 @@ class Search:
             return Step(AUXILIARY)
         unit = self._home[relation]
         if unit.relations[0] not in self._distrusted and not needs_rounds(self.engine, unit):
-            witness = self.engine.witness(relation, row)
-            if witness is not None:
-                binding = self.goal(witness.rule).completed(witness.binding)
-                return self._inferred(witness.rule, row, binding, unit)
+            last = self.engine.last_step(relation, row)
+            if last is not None:
+                binding = self.goal(last.rule).completed(last.binding)
+                return self._inferred(last.rule, row, binding, unit)
             if not unit.recursive:
                 return self._searched(fact)
         step = self._forward_of(unit).step(fact)
@@ -143,9 +143,9 @@ class Search:
             if unit is not None:
                 self._guessed.add(unit.relations[0])
             start = goal.binding(row)
-            assert not isinstance(start, str), f"a witness of another fact: {rule} for {row}"
+            assert not isinstance(start, str), f"a last step of another fact: {rule} for {row}"
             found = self.solver.first(goal.body, start | dict(binding))
-            assert found is not None, f"a witness that does not hold: {rule} with {dict(binding)}"
+            assert found is not None, f"a last step that does not hold: {rule} with {dict(binding)}"
             binding = found
         used = tuple((atom.relation, self.solver.row(atom.args, dict(binding))) for atom in goal.atoms)
         return Step(RULE, rule, binding, used)

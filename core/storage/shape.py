@@ -1,8 +1,8 @@
 """The interface of a shape: the three forms in which facts are stored.
 
 A shape holds no facts.  Its methods take them, so that tables, changes and indexes are the plain
-sets and dicts that compiled rules work on.  *Counted* facts have a number or a witness beside each
-fact: {fact: n}, of a binary relation {key: {value: n}}.  The classes are in `table_shapes`.
+sets and dicts that compiled rules work on.  *Counted* facts have a number beside each fact:
+{fact: n}, of a binary relation {key: {value: n}}.  The classes are in `table_shapes`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Key: TypeAlias = Value | Row  # the values of some columns: bare if it is one, a
 Index: TypeAlias = dict[Key, set[Key]] | set[Key]
 ValueSet: TypeAlias = set[Value]
 PairFacts: TypeAlias = dict[Value, ValueSet]
-Amount: TypeAlias = Any  # a number of derivations, or a witness
+Amount: TypeAlias = Any  # a number of derivations, or a rank
 Counted: TypeAlias = dict[Any, Amount]  # {fact: amount}, or {key: {value: amount}}
 Function: TypeAlias = Mapping[Any, Value]  # from all columns of a fact but the last one
-Column: TypeAlias = list[Any]  # facts, numbers or witnesses, as a file holds them
+Column: TypeAlias = list[Any]  # facts or numbers, as a file holds them
 SavedColumns: TypeAlias = list[Column]
 
 
@@ -157,6 +157,10 @@ class ShapeOf(ABC, Generic[F]):
 
     @abstractmethod
     def set_counted(self, counted: Counted, row: Row, amount: object) -> None: ...
+
+    @abstractmethod
+    def all_with(self, facts: F, amount: object) -> Counted:
+        """Facts, each with the same amount."""
 
     @abstractmethod
     def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Amount]]:

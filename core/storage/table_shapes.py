@@ -89,6 +89,9 @@ class SetShape(ShapeOf[set[K]], Generic[K]):
     def set_counted(self, counted: Counted, row: Row, amount: object) -> None:
         counted[self.fact_of(row)] = amount
 
+    def all_with(self, facts: set[K], amount: object) -> Counted:
+        return dict.fromkeys(facts, amount)
+
     def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Amount]]:
         return zip(self.rows_of(counted), counted.values(), strict=True)
 
@@ -290,16 +293,17 @@ class PairShape(ShapeOf[PairFacts]):
         """Some of the pairs: a key by its number of values, and one of its first values."""
         if self.size_of(facts) <= size:
             return list(self.rows_of(facts))
-        keys = list(facts)
         ends = list(accumulate(map(len, facts.values())))
-        rows = []
+        pairs, total = list(facts.items()), ends[-1]
+        found: list[tuple[Value, Value]] = []
         for number in range(size):  # evenly spread over all pairs
-            place = number * ends[-1] // size
+            place = number * total // size
             at = bisect(ends, place)
-            values = facts[keys[at]]
-            within = (place - ends[at] + len(values)) % _FIRST_VALUES
-            rows.append(self.row(keys[at], next(islice(values, within, None))))
-        return rows
+            key, values = pairs[at]
+            for value in islice(values, (place - ends[at] + len(values)) % _FIRST_VALUES, None):
+                found.append((key, value))
+                break
+        return [self.row(key, value) for key, value in found]
 
     def lookups(self, facts: PairFacts) -> Mapping[Columns, Mapping[Value, Collection[Value]]]:
         return {(self.key,): facts}
@@ -347,6 +351,9 @@ class PairShape(ShapeOf[PairFacts]):
 
     def set_counted(self, counted: Counted, row: Row, amount: object) -> None:
         counted.setdefault(row[self.key], {})[row[self.value]] = amount
+
+    def all_with(self, facts: PairFacts, amount: object) -> Counted:
+        return {key: dict.fromkeys(values, amount) for key, values in facts.items()}
 
     def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Amount]]:
         for key, of_key in counted.items():

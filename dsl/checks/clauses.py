@@ -51,8 +51,8 @@ Literal: TypeAlias = ast.Atom | ast.Not | ast.Constraint | Hoisted
 
 
 @define(hash=False)
-class Aggregated:
-    """A head with aggregates and one conjunction of its body, as written."""
+class Written:
+    """A head and one conjunction of its body, as written."""
 
     head: ast.Atom
     body: list[ast.Formula]
@@ -62,8 +62,8 @@ class Aggregated:
 class FlatClause:
     """One head and a list of literals.
 
-    `kinds` are filled in by `dsl.checks.kinds`.  If the head has aggregates, `aggregated` keeps it,
-    and `head` has the values that are aggregated in their place.
+    `kinds` are filled in by `dsl.checks.kinds`.  If the head has aggregates, `aggregated` is what
+    is `written`, and `head` has the values that are aggregated in their place.
     """
 
     head: ast.Atom
@@ -72,7 +72,8 @@ class FlatClause:
     false: bool = False
     dominating: ast.Atom | None = None
     kinds: Any = None
-    aggregated: Aggregated | None = None
+    aggregated: Written | None = None
+    written: Written | None = None
 
 
 _fresh = [count(1)]
@@ -107,9 +108,9 @@ def flat_clause(
 ) -> FlatClause:
     literals: list[Literal] = []
     false = False
-    aggregated = None
+    aggregated, written = None, Written(head, body)
     if any(isinstance(arg, ast.HeadAggregate) for arg in head.args):
-        aggregated = Aggregated(head, body)
+        aggregated = written
         head = evolve(head, args=[_candidate(arg) for arg in head.args])
     new_head = _hoist_atom(head, literals)
     if dominating is not None:
@@ -119,7 +120,7 @@ def flat_clause(
             false = false or not formula.value
         else:
             literals.append(_hoist(formula, literals))
-    return FlatClause(new_head, literals, clause, false, dominating, aggregated=aggregated)
+    return FlatClause(new_head, literals, clause, false, dominating, None, aggregated, written)
 
 
 def _candidate(arg: ast.Term) -> ast.Term:

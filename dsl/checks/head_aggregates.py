@@ -8,17 +8,25 @@ own.  Outside recursion this is an aggregate in a body, so nothing later knows o
 
 Of several rules, sums and counts are added up.  For `min` and `max` each rule gives its best value
 as a candidate, and a subsumption keeps the best of them.  Through recursion every derivation is a
-candidate; `dsl.checks.monotone` makes sure that this has one meaning.
+candidate.  A sum or count through recursion is computed where the recursion reads it:
+
+    owns(x, z, sum(p)) :- controls(x, y), share(y, z, p).
+    controls(x, y) :- owns(x, y, s), s > 50.
+        becomes  controls(x, y) :- …, s = sum p : { controls(x, v), share(v, y, p) }, s > 50.
+
+and `owns` itself comes after the recursion.  `dsl.checks.monotone` makes sure that both have one
+meaning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import count
 
 from attrs import define, evolve, frozen
 
 from everlog.core import program as core
+from everlog.core.program.aggregates.growing import GROWING
 from everlog.core.program.dependencies import components
 from everlog.dsl import ast
 from everlog.dsl.checks.clauses import FlatClause, flat_clause, fresh
@@ -64,33 +72,76 @@ def settle_aggregates(
     if not names:
         return clauses, [], []
     recursive = _recursive(clauses, declared)
-    made: dict[int, FlatClause] = {}
+    made: dict[int, list[FlatClause]] = {}
     maps: list[Best] = []
+    totals: dict[str, Heads] = {}
     for name in names:
         facts = name in given or any(c.head.name == name and _is_fact(c) for c in clauses)
         rules = [c for c in clauses if c.head.name == name and c.dominating is None and not _is_fact(c)]
-        heads = Heads(name, rules, facts, name in recursive, declared, report)
+        heads = Heads(name, rules, facts, recursive.get(name, ()), declared, report)
         if not heads.check():
             continue
         best = heads.best()
         if best is not None:
             maps.append(best)
-        if not heads.recursive:
-            made |= {id(rule): new for rule, new in zip(rules, heads.rewritten(), strict=True)}
-    return [made.get(id(c), c) for c in clauses], list(made.values()), maps
+        elif heads.recursive:
+            totals[name] = heads
+        if best is None or not heads.recursive:
+            made |= {id(rule): [new] for rule, new in zip(rules, heads.rewritten(), strict=True)}
+    for clause in clauses if totals else ():
+        read = {name: heads for name, heads in totals.items() if clause.head.name in heads.recursive}
+        new = unfolded(clause, read, report) if read else None
+        if new is not None:
+            made[id(clause)] = new
+    out = [one for clause in clauses for one in made.get(id(clause), [clause])]
+    return out, [one for new in made.values() for one in new], maps
+
+
+def unfolded(clause: FlatClause, totals: Mapping[str, Heads], report: Report) -> list[FlatClause] | None:
+    """A clause with what it reads of `totals` computed in its place; None if it reads none."""
+    assert clause.written is not None
+    body, before = clause.written.body, len(report.items)
+    atoms = [x for x in body if isinstance(x, ast.Atom) and x.name in totals]
+    if not atoms:
+        return None
+    if clause.head.name in totals:
+        for atom in atoms:
+            _report_direct(clause.head.name, atom, totals[atom.name], report)
+        return [] if len(report.items) > before else None
+    bodies: list[list[ast.Formula]] = [[]]
+    for formula in body:
+        choices = [[formula]]
+        if isinstance(formula, ast.Atom) and formula.name in totals:
+            choices = totals[formula.name].read(formula)
+        bodies = [[*one, *choice] for one in bodies for choice in choices]
+    return [flat_clause(clause.written.head, one, clause.origin) for one in bodies]
+
+
+def _report_direct(name: str, atom: ast.Atom, heads: Heads, report: Report) -> None:
+    """A sum that reads a sum of its own recursion: only what is compared with it may go on."""
+    (column, op), *_ = heads.ops.items()
+    keys = ", ".join(a.name for n, a in enumerate(atom.args) if n not in heads.ops and isinstance(a, ast.Name))
+    value = atom.args[column]
+    shown = value.name if isinstance(value, ast.Name) else "s"
+    what = f"a rule of `{name}`, which aggregates, reads `{atom.name}`, a {op} of the same recursion"
+    args = ", ".join(
+        shown if n == column else a.name if isinstance(a, ast.Name) else "_" for n, a in enumerate(atom.args)
+    )
+    hint = f"read a relation that compares it: `enough({keys}) :- {atom.name}({args}), {shown} > 50.`"
+    report.error("DL132", what, atom, hint=hint)
 
 
 def _is_fact(clause: FlatClause) -> bool:
     return isinstance(clause.origin, ast.Clause) and clause.origin.body is None
 
 
-def _recursive(clauses: list[FlatClause], declared: Declarations) -> set[str]:
-    """The relations that need themselves."""
+def _recursive(clauses: list[FlatClause], declared: Declarations) -> dict[str, Collection[str]]:
+    """The relations that need themselves, each with those of its recursion."""
     graph: dict[str, dict[str, None]] = {name: {} for name in declared.relations}
     for clause in clauses:
         graph[clause.head.name] |= {atom.name: None for atom, _ in uses_of(clause.body)}
     groups = components(graph)
-    return {name for group in groups for name in group if len(group) > 1 or name in graph[name]}
+    return {name: group for group in groups for name in group if len(group) > 1 or name in graph[name]}
 
 
 @define
@@ -100,7 +151,7 @@ class Heads:
     name: str
     rules: list[FlatClause]
     facts: bool
-    recursive: bool
+    recursive: Collection[str]  # the relations of its recursion
     declared: Declarations
     report: Report
 
@@ -137,10 +188,13 @@ class Heads:
     def _one_map(self) -> None:
         ops, node = self.ops, _head_node(self.rules[0])
         sums = [op for op in ops.values() if op not in BEST]
-        if self.recursive and (sums or len(ops) > 1):
+        grows = set(ops.values()) <= set(GROWING)
+        if self.recursive and not grows and (sums or len(ops) > 1):
             what = f"`{sums[0]}`" if sums else "more than one aggregate"
             message = f"`{self.name}` depends on itself through {what}"
-            hint = "only one `min` or `max` may go through recursion; aggregate its result in another relation"
+            hint = (
+                "one `min` or `max`, or sums and counts, may go through recursion; aggregate the result elsewhere"
+            )
             self.report.error("DL132", message, node, hint=hint)
         elif self.facts and (sums or len(ops) > 1):
             message = f"`{self.name}` aggregates what its rules derive, and also has facts of its own"
@@ -169,7 +223,19 @@ class Heads:
         (column, op), *more = self.ops.items()
         if more or op not in BEST or not (self.recursive or self.facts or len(self.rules) > 1):
             return None
-        return Best(self.name, column, op, self.recursive)
+        return Best(self.name, column, op, bool(self.recursive))
+
+    def read(self, atom: ast.Atom) -> list[list[ast.Formula]]:
+        """What an atom stands for, once for each rule: that one binds the group."""
+        columns = self.declared.relations[self.name].attributes
+        group = {n: fresh(columns[n].name, atom) for n in range(len(columns)) if n not in self.ops}
+        given: list[ast.Formula] = []
+        for n, arg in enumerate(atom.args):
+            if not isinstance(arg, ast.Underscore):
+                parts = [] if n in group else [_Derivations(rule, group) for rule in self.rules]
+                value = group[n] if n in group else _total(self.ops[n], n, parts, arg)
+                given.append(ast.Constraint("=", arg, value, pos=arg.pos, end=arg.end))
+        return [[*_Derivations(rule, group).formulas, *given] for rule in self.rules]
 
     def rewritten(self) -> list[FlatClause]:
         """A clause for each rule, with the aggregates in its body."""

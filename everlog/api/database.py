@@ -92,7 +92,7 @@ class Database(Readable):
         base facts: rows by relation, or the folder of the `.input` files (which are not read
         otherwise).  `limits` hold for each step; `progress` is called during long steps with
         relations, iteration and facts so far.  `strategies` selects how to maintain relations or
-        rules, such as {"q": "view_tree", "path#2": "witness"}, or {"*": "calibrated"} for all that
+        rules, such as {"q": "view_tree", "path#2": "ranked"}, or {"*": "calibrated"} for all that
         a strategy can serve; it overrides the program's text.  `NoSuchStrategy` reports a strategy
         that cannot serve its relation.
 

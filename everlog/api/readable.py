@@ -26,6 +26,7 @@ from everlog.dsl.printer import print_statement
 from everlog.files.text_values import sorted_rows
 
 if TYPE_CHECKING:  # imported by the functions that need them
+    from everlog.core.engine.advice import Advice
     from everlog.core.evaluate.shown_plans import ShownPlan
     from everlog.core.proofs import Proof, WhyNot
     from everlog.notebook.rule_graph import RuleGraph
@@ -246,7 +247,7 @@ class Readable:
         return RuleGraph(self.explanation())
 
     def strategy_of(self, relation: str) -> str:
-        """The strategy that maintains a relation: `given`, `counts`, `witness`, …"""
+        """The strategy that maintains a relation: `given`, `counts`, `ranked`, …"""
         return self._engine.strategy_of(declared(self.relations, relation).name)[0]
 
     def cost(self, rule: str) -> str:
@@ -265,6 +266,20 @@ class Readable:
         `print` shows a table.
         """
         return self._read(self._engine.statistics)
+
+    def advise(self) -> list[Advice]:
+        """Which relations are worth their memory, from what was read and measured so far.
+
+        >>> from everlog import Database
+        >>> db = Database.from_text(".decl n(x:number)  .decl m(x:number)  m(x) :- n(x).  n(1).")
+        >>> found = db.advise()[0]
+        >>> found.name, found.action, found.change
+        ('m', 'drop', '.drop m')
+        """
+        from everlog.core.engine.advice import advise
+
+        heard = {each.relation for each in self._writer.subscribers.all if each.relation is not None}
+        return self._read(lambda: advise(self._engine, heard))
 
     def check(self) -> list[str]:
         """The names of relations that differ from an evaluation from scratch: none.

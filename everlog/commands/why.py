@@ -1,6 +1,6 @@
 """`everlog why`: proofs of facts; with `--not`, what each rule lacks.
 
-The program runs as a `Database`, whose witnesses lead to the proof.
+The program runs as a `Database`, whose derivations lead to the proof.
 """
 
 from __future__ import annotations

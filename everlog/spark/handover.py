@@ -4,7 +4,7 @@ A program is evaluated on Spark; then the in-process engine takes over, and appl
 in milliseconds.  The base facts travel, and the facts of `taken` relations as Spark has computed
 them: the rules for a taken relation stay behind with all that they read, so a result that fits into
 memory can be maintained here even if its sources do not fit.  Tables, indexes, derivation counts
-and witnesses are built here in one bulk step.
+and ranks are built here in one bulk step.
 
 In the other direction, relations of a database become DataFrames, inputs of `spark_backend`.
 """

@@ -107,7 +107,7 @@ def test_every_executor_follows(name: str, data: st.DataObject) -> None:
     rules = (KEPT | COMPUTED | PLAIN)[name]
     program = program_of(BASE + rules)
     inputs, stream = data.draw(histories(rules))
-    follows(program, inputs, stream, ["follow", "mixed", "bulk", "witness"])
+    follows(program, inputs, stream, ["follow", "mixed", "bulk", "ranked_python"])
 
 
 @pytest.mark.parametrize("name", sorted((KEPT | COMPUTED | PLAIN).keys() - {"undone"}))

@@ -90,7 +90,7 @@ def test_sets_flow_as_the_reference_says(kind: str, data: st.DataObject) -> None
     program = program_of(PROGRAMS[kind])
     inputs, stream = data.draw(streams(program))
     with as_if_large(data.draw(st.booleans())):
-        engines = follows(program, inputs, stream, ["follow", "mixed", "bulk", "witness"])
+        engines = follows(program, inputs, stream, ["follow", "mixed", "bulk", "ranked_python"])
     keeper = engines["follow"]._network.home["path"]
     assert isinstance(keeper, FlowKeeper)
 

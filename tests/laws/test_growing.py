@@ -45,6 +45,15 @@ FORMS = {
     "m = count : { arc(y, x), r(y) }, n + m > 1.",
     "two relations": ".decl r(x:number)  .decl q(x:number)  r(x) :- shut(x).  r(x) :- q(x), !shut(x).  "
     "q(y) :- arc(_, y), n = count : { r(x), arc(x, y) }, n >= 2.  q(y) :- r(x), arc(x, y), at(y, 1).",
+    "votes in a head": ".decl company(x:number)  .decl r(x:number, y:number)  "
+    ".decl votes(x:number, y:number, n:unsigned)  company(x) :- share(x, _, _) ; share(_, x, _).  "
+    "r(x, x) :- company(x).  votes(x, z, sum(n)) :- r(x, y), share(y, z, n).  r(x, z) :- votes(x, z, s), s > 3.",
+    "several rules with heads": ".decl r(x:number)  .decl t(x:number, n:number, s:unsigned)  "
+    "t(y, count(), sum(n)) :- r(x), share(x, y, n).  t(y, count(), sum(2)) :- shut(y).  r(x) :- arc(x, _), shut(x).  "
+    "r(y) :- t(y, n, s), s > 2, n > 1.  r(y) :- arc(x, y), t(x, _, s), t(y, n, _), s >= 4, n >= 1.",
+    "totals that are read as facts": ".decl r(x:number)  .decl t(x:number, n:number)  "
+    "t(y, count()) :- r(x), arc(x, y).  r(x) :- shut(x).  r(x) :- t(x, n), at(x, b), n + 1 > b.  "
+    "r(y) :- t(x, _), arc(x, y), at(y, 1).",
     "negation inside": ".decl r(x:number)  r(x) :- shut(x).  "
     "r(y) :- arc(_, y), n = count : { r(x), arc(x, y), !at(x, 1) }, n > 1.",
     "bits that flow": ".decl r(x:number, v:Bits<>)  r(x, v) :- at(x, v).  r(y, v) :- r(x, v), arc(x, y), !shut(y).",
@@ -167,6 +176,7 @@ def in_no_core(arcs: set[tuple[int, int]]) -> set[int]:
     ("name", "relation", "oracle"),
     [
         ("company control", "share", lambda facts: controlled(facts, 3)),
+        ("votes in a head", "share", lambda facts: controlled(facts, 3)),
         ("the cores that are left", "arc", lambda facts: {(x,) for x in in_no_core(facts)}),
     ],
 )

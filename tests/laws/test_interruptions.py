@@ -19,7 +19,7 @@ from engines import EXECUTORS, Incremental
 from generators import SHAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from witnesses import assert_witnessed
+from last_steps import assert_explained
 
 import everlog.core.engine
 from everlog.core.engine import Engine
@@ -114,7 +114,7 @@ def state_of(engine: Engine) -> Any:
 
 def assert_sound(engine: Engine) -> None:
     engine.check()
-    assert_witnessed(engine)
+    assert_explained(engine)
     store = engine._network.store
     assert not [name for name, table in store.deltas.items() if len(table)], "a change was left behind"
     assert not engine.guard.shield.held

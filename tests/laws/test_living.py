@@ -15,8 +15,8 @@ from engines import EXECUTORS
 from generators import CLOSURE, SHAPES, Case
 from hypothesis import given
 from hypothesis import strategies as st
+from last_steps import assert_explained
 from living import Oracle, examples, first_step, follows, plain, program_of, summed, updates, views
-from witnesses import assert_witnessed
 
 from everlog.core.engine import Engine
 from everlog.core.evaluate import seminaive
@@ -121,7 +121,7 @@ def started(text: str, inputs: Any, executor: str) -> Engine:
     return engine
 
 
-@pytest.mark.parametrize("executor", ["follow", "witness", "hasty", "hasty ranks"])
+@pytest.mark.parametrize("executor", ["follow", "ranked_python", "hasty", "hasty python"])
 @examples(20)
 @given(any_case, st.randoms(use_true_random=False))
 def test_a_batch_is_its_updates_one_by_one(executor: str, case: Case, random: Random) -> None:
@@ -137,10 +137,10 @@ def test_a_batch_is_its_updates_one_by_one(executor: str, case: Case, random: Ra
         assert views(batch) == views(single), step
         assert plain(told) == sums, step
         single.check()
-        assert_witnessed(single)
+        assert_explained(single)
 
 
-@pytest.mark.parametrize("executor", ["follow", "mixed", "witness", "hasty"])
+@pytest.mark.parametrize("executor", ["follow", "mixed", "ranked_python", "hasty"])
 @examples(10)
 @given(any_case)
 def test_what_comes_and_goes_leaves_nothing(executor: str, case: Case) -> None:
@@ -157,7 +157,7 @@ def test_what_comes_and_goes_leaves_nothing(executor: str, case: Case) -> None:
         assert plain(told[0]) == {n: {r: -s for r, s in c.items()} for n, c in told[1].items()}
         assert (views(engine), {name: set(engine.given(name)) for name in engine.program.relations}) == before
         engine.check()
-        assert_witnessed(engine)
+        assert_explained(engine)
         engine.apply(updates(step))
 
 
@@ -262,17 +262,17 @@ def test_rules_come_and_go(case: Case, data: st.DataObject) -> None:
             n: dict.fromkeys(rows, 1) for n, rows in oracle.state.items() if rows
         }
         engine.check()
-        assert_witnessed(engine)
+        assert_explained(engine)
         assert plain(engine.apply(updates(step))) == oracle.apply(updates(step))
         assert views(engine) == oracle.state
         engine.check()
-        assert_witnessed(engine)
+        assert_explained(engine)
 
 
 # ── reasons ──────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("executor", ["follow", "witness", "hasty"])
+@pytest.mark.parametrize("executor", ["follow", "ranked_python", "hasty"])
 @examples(12)
 @given(any_case, st.randoms(use_true_random=False))
 def test_every_fact_has_a_valid_proof(executor: str, case: Case, random: Random) -> None:
@@ -349,5 +349,5 @@ def test_large_graphs_follow(name: str, seed: int) -> None:
                 assert engine.view(relation) == expected.relation(relation), f"{relation} after {number} steps"
             told = [summed(told)]
             assert told[0] == {n: dict.fromkeys(rows, 1) for n, rows in views(engine).items() if rows}
-            assert_witnessed(engine)
+            assert_explained(engine)
     engine.check()

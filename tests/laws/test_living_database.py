@@ -17,7 +17,7 @@ from attrs import evolve
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from witnesses import assert_witnessed
+from last_steps import assert_explained
 
 from everlog import (
     Changes,
@@ -326,7 +326,7 @@ class LivingDatabase(RuleBasedStateMachine):
     @invariant()
     def the_engine_is_sound(self) -> None:
         self.db._engine.check()
-        assert_witnessed(self.db._engine)
+        assert_explained(self.db._engine)
 
 
 def _row(text: str) -> Row:

@@ -192,6 +192,7 @@ def test_a_toggled_row_finds_its_residual_as_it_was() -> None:
         "R(a, b, c) S(a) T(b) U(c)",
     ],
 )
+@settings(max_examples=settings().max_examples // 3)
 @given(data=st.data())
 def test_heavy_and_light_values_report_what_recomputation_reports(atoms: str, data: st.DataObject) -> None:
     """Few values and many updates, so that values and the threshold change often."""

@@ -13,8 +13,8 @@ from engines import EXECUTORS
 from generators import SHAPES, Case
 from hypothesis import given
 from hypothesis import strategies as st
+from last_steps import assert_explained
 from living import examples, first_step, plain, program_of, state_of_engine, updates
-from witnesses import assert_witnessed
 
 from everlog import Changes, Database, LimitExceeded, Limits, NestedWrite
 from everlog.core.program import Program
@@ -34,7 +34,7 @@ def would_be_told(program: Program, inputs: Any, stream: Iterable[Any], executor
             asked = engine.what_if(updates(step), lambda told: (plain(told), state_of_engine(engine)))
         assert state_of_engine(engine) == before
         engine.check()
-        assert_witnessed(engine)
+        assert_explained(engine)
         try:
             told = engine.apply(updates(step))
         except EvaluationError:

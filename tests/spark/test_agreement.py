@@ -64,7 +64,7 @@ def random_programs(way: str, examples: int) -> Any:
     return test
 
 
-test_random_programs_agree_with_the_reference = random_programs("auto", 12)
+test_random_programs_agree_with_the_reference = random_programs("auto", 8)
 test_random_programs_agree_when_recursion_is_iterated = random_programs("iterated", 3)
 test_random_programs_agree_when_recursion_is_decomposed = random_programs("decomposed", 4)
 test_many_random_programs = pytest.mark.deep(random_programs("auto", 1000))

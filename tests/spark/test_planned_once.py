@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
+from specs import tiny
 
 from everlog.commands.shared.on_spark import evaluate_job, job_of
 from everlog.core.program.dependencies import units
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(autouse=True)
+def _tiny(spark: SparkSession) -> Iterator[None]:
+    with tiny(spark):
+        yield
+
 
 # a unit of each way: a plan with a cyclic join, a recursion, an equivalence, an aggregate
 PROGRAM = compile_text("""

@@ -9,14 +9,10 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("name", ["costs", "durable", "ies", "native", "replay"])
+@pytest.mark.parametrize("name", ["costs", "durable", "ies", "replay"])
 def test_a_benchmark_runs_at_its_small_size(name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "everlog", "bench", name, "--small"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = [sys.executable, "-P", "-m", "everlog", "bench", name, "--small"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f"── {name} ──" in done.stdout
 
@@ -39,6 +35,14 @@ def test_the_bench_of_promises_compares_with_another_everlog_and_another_strateg
         assert done.returncode == 0, done.stderr
         assert "benign: star, head shows a branch" in done.stdout
         assert "2 of 2 streams take at most" in done.stdout
+
+
+def test_the_bench_of_the_machine_compares_both_machines() -> None:
+    script = Path(__file__).parents[2] / "bench" / "native.py"
+    words = [sys.executable, "-P", str(script), "--small", "--only", "el", "--sides", "native,python"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[:2] for line in done.stdout.splitlines()[:2]] == [["el", "native"], ["el", "python"]]
 
 
 def test_the_bench_of_plans_compares_rules_with_those_written_by_hand() -> None:

@@ -204,7 +204,7 @@ def test_every_word_of_the_language_has_help() -> None:
         (ROADS + ".decl p(x: ¦", ["number", "symbol"], ["path"]),
         (ROADS + ".decl p(x: number) ¦", ["eqrel", "choice-domain"], ["path", "number"]),
         (ROADS + ".type A = ¦", ["number"], ["path"]),
-        (ROADS + "ring(a) :- road(a, _).\n.strategy ¦", ["auto", "view_tree", "witness"], ["path"]),
+        (ROADS + "ring(a) :- road(a, _).\n.strategy ¦", ["auto", "view_tree", "ranked_python"], ["path"]),
         (SHOP + "seen(x) :- shop.¦", ["entry", "last", "inner"], ["seen", "cat"]),
         (SHOP + ".init other = ¦", ["Shop", "Log"], ["entry"]),
         (SHOP + "seen(as(x, ¦", ["number"], ["seen"]),

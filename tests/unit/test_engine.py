@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from attrs import evolve
 from engines import Incremental
-from witnesses import assert_witnessed
+from last_steps import assert_explained
 
 from everlog.core.engine import Engine, NoSuchStrategy
 from everlog.core.engine.keepers.counted import CountKeeper
-from everlog.core.engine.keepers.recursive.proofs import ProofsOf
+from everlog.core.engine.keepers.recursive.supports import Supports
 from everlog.core.engine.keepers.recursive.turn_work import TurnWork
 from everlog.core.evaluate import reference
 from everlog.core.native.availability import why_not
@@ -23,7 +23,7 @@ from everlog.core.storage.table_shapes import RowShape
 from everlog.core.storage.tables import Table
 from everlog.dsl.check import compile_text
 
-RANKS = "witness" if why_not() else "ranked"  # the keeper of recursion that carries no column
+RANKS = "ranked_python" if why_not() else "ranked"  # the keeper of recursion that carries no column
 CLOSURE = """.decl e(x:number, y:number)  .decl p(x:number, y:number)
 p(x, y) :- e(x, y).  p(x, z) :- p(x, y), e(y, z)."""
 
@@ -41,7 +41,7 @@ def assert_current(engine: Engine) -> None:
     expected = reference.evaluate(evolve(engine.program, facts={}), given)
     assert {name: engine.view(name) for name in engine.program.relations} == expected
     engine.check()
-    assert_witnessed(engine)
+    assert_explained(engine)
 
 
 # ── what is refused ──────────────────────────────────────────────────────────────────────────
@@ -72,7 +72,7 @@ def test_a_strategy_that_is_not_there_is_refused() -> None:
     with pytest.raises(NoSuchStrategy, match="no strategy `magic` to ask for"):
         engine_of(CLOSURE, strategies={"p": "magic"})
     with pytest.raises(NoSuchStrategy, match="`q`, which is not declared"):
-        engine_of(CLOSURE, strategies={"q": "witness"})
+        engine_of(CLOSURE, strategies={"q": "ranked_python"})
 
 
 def test_a_program_that_fails_on_its_own_facts_has_no_engine() -> None:
@@ -103,7 +103,7 @@ def test_the_strategy_follows_from_the_rules(text: str, strategy: str) -> None:
 
 
 def test_a_unit_is_maintained_as_asked() -> None:
-    for strategy in ("witness", "recompute"):
+    for strategy in ("ranked_python", "recompute"):
         engine = engine_of(CLOSURE, strategies={"p": strategy})
         assert engine.strategy_of("p")[0] == strategy
         engine.apply(edges((1, 2), (2, 1), (2, 3)))
@@ -319,7 +319,7 @@ def test_bulk_and_small_steps_end_in_the_same_counts_and_totals() -> None:
             assert getattr(one, "values", None) == getattr(other, "values", None), name
 
 
-# ── witnesses are made when they are first needed ────────────────────────────────────────────
+# ── ranks are made when they are first needed ────────────────────────────────────────────
 
 SAME = """.decl parent(x:number, y:number)  .decl same(x:number, y:number)
     same(x, y) :- parent(x, p), parent(y, p).
@@ -331,11 +331,13 @@ SAME = """.decl parent(x:number, y:number)  .decl same(x:number, y:number)
 def _family(**more: Any) -> Engine:
     parents = [(child, child // 2) for child in range(2, 40)]
     given = {"parent": parents, "banned": [(7,)]}
-    return Engine(compile_text(SAME), given=given, strategies={"same": "witness", "near": "witness"}, **more)
+    return Engine(
+        compile_text(SAME), given=given, strategies={"same": "ranked_python", "near": "ranked_python"}, **more
+    )
 
 
 def _proven(engine: Engine) -> set[str]:
-    keepers = [k for k in engine._network.keepers if k.planned.strategy == "witness" and k.proven]
+    keepers = [k for k in engine._network.keepers if k.planned.strategy == "ranked_python" and k.proven]
     return {name for keeper in keepers for name in keeper.relations}
 
 
@@ -349,7 +351,7 @@ def _proven(engine: Engine) -> set[str]:
     ],
     ids=["insert", "delete", "insert under negation", "delete under negation"],
 )
-def test_a_step_makes_the_witnesses_of_what_it_may_take_away(update: Update, proven: set[str]) -> None:
+def test_a_step_makes_the_ranks_of_what_it_may_take_away(update: Update, proven: set[str]) -> None:
     engine = _family()
     assert _proven(engine) == set()
     engine.apply([update])
@@ -360,16 +362,16 @@ def test_a_step_makes_the_witnesses_of_what_it_may_take_away(update: Update, pro
         assert_current(engine)
 
 
-def test_a_question_why_makes_witnesses_and_changes_no_fact() -> None:
+def test_a_question_why_makes_ranks_and_changes_no_fact() -> None:
     engine = _family()
     before = engine.view("same")
-    assert engine.witness("same", (38, 39)) is not None
+    assert engine.last_step("same", (38, 39)) is not None
     assert _proven(engine) == {"same"}
     assert engine.view("same") == before
     engine.check()
 
 
-def test_witnesses_that_cannot_be_made_leave_the_facts_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_that_cannot_be_made_leave_the_facts_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = _family()
     before = engine.view("same")
 
@@ -377,39 +379,39 @@ def test_witnesses_that_cannot_be_made_leave_the_facts_as_they_are(monkeypatch: 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(ProofsOf, "merge", fails)
+        patched.setattr(Supports, "add", fails)
         with pytest.raises(KeyboardInterrupt):
             engine.update("parent", (39, 19), insert=False)
     assert engine.view("same") == before
     assert (39, 19) in engine.given("parent")
     engine.check()
     engine.update("parent", (39, 19), insert=False)
-    assert_witnessed(engine)
+    assert_explained(engine)
 
 
-def test_witnesses_do_not_count_as_facts_that_a_step_derives() -> None:
+def test_ranks_do_not_count_as_facts_that_a_step_derives() -> None:
     engine = _family()
     engine.guard.limits = Limits(facts=30)
     engine.update("parent", (39, 19), insert=False)
     assert engine.size("same") > 30
-    assert_witnessed(engine)
+    assert_explained(engine)
 
 
 def test_a_turn_that_costs_as_much_as_a_computation_gives_up_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The edge that goes carries witnesses, but no pair goes: there is another way around."""
+    """The edge that goes carries derivations, but no pair goes: there is another way around."""
     monkeypatch.setattr(TurnWork, "least", -(10**9))
     around = [(n, (n + 1) % 12) for n in range(12)]
     text = (
         ".decl e(x:number, y:number) .decl p(x:number, y:number) p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
     )
-    engine = Engine(compile_text(text), strategies={"p": "witness"}, large=10**9)
+    engine = Engine(compile_text(text), strategies={"p": "ranked_python"}, large=10**9)
     engine.apply(edges(*around, *((b, a) for a, b in around)))
     (unit,) = engine.statistics().units
-    assert (unit.anew, unit.witnesses_at, list(unit.told())) == (0, 0, [])
+    assert (unit.anew, unit.ranked_at, list(unit.told())) == (0, 0, [])
     assert engine.update("e", (3, 4), insert=False) == {"e": {(3, 4): -1}}
     assert_current(engine)
     (unit,) = engine.statistics().units
-    assert (unit.anew, unit.anew_at, unit.witnesses_at) == (1, 2, 2)
+    assert (unit.anew, unit.anew_at, unit.ranked_at) == (1, 2, 2)
     assert any("p: computed anew in 1 step, last in step 2" in line for line in unit.told())
     assert engine.update("e", (7, 6), insert=False)["e"] == {(7, 6): -1}
     assert engine.anew["p"] == (2, 3)

@@ -132,8 +132,8 @@ def test_strategies_from_the_command_line(folder: Path, capsys: pytest.CaptureFi
     (folder / "q.dl").write_text(program_of("R(a,b) S(b,c) T(c,d)"))
     assert main(["explain", "q.dl", "q#1", "--strategy", "q=calibrated"]) == 0
     assert "in use       calibrated: asked for" in capsys.readouterr().out
-    assert main(["explain", "q.dl", "--strategy", "q#1=witness"]) == 1
-    assert "`witness` cannot keep q#1: it is not recursive" in capsys.readouterr().err
+    assert main(["explain", "q.dl", "--strategy", "q#1=ranked"]) == 1
+    assert "`ranked` cannot keep q#1: it is not recursive" in capsys.readouterr().err
     for name in "RST":
         (folder / f"{name}.facts").write_text("1\t1\n")
     (folder / "updates").write_text("+R(2, 1).\n")
@@ -176,7 +176,7 @@ path(x, z) :- path(x, y), edge(y, z).
     ("strategy", "deltas", "code"),
     [
         ("flow", "on insert or delete of edge:  no rule runs", "# path: no rule runs"),
-        ("witness", "on insert of edge:  ", "def rule("),
+        ("ranked_python", "on insert of edge:  ", "def rule("),
     ],
 )
 def test_deltas_are_those_that_run(

@@ -287,7 +287,7 @@ def test_a_database_may_be_handed_to_another_thread() -> None:
 def test_progress_gets_units_iterations_and_facts() -> None:
     heard: list[tuple[str, int, int]] = []
     program = compile_text(CLOSURE + " .decl c(n:number)  c(n) :- n = count : { p(_, _) }.")
-    engine = Engine(program, progress=lambda *told: heard.append(told), strategies={"p": "witness"})
+    engine = Engine(program, progress=lambda *told: heard.append(told), strategies={"p": "ranked_python"})
     heard.clear()
     engine.apply([Update("e", (x, x + 1)) for x in range(4)])
     rounds = [(iteration, facts) for unit, iteration, facts in heard if unit == "p"]
@@ -411,8 +411,8 @@ except KeyboardInterrupt:
 STEPS = {
     "one rule": (PRODUCT, "[Update('v', (x,)) for x in range(2, 200)]", "p q v"),
     "rounds": (ENDLESS + " .decl v(x:number)", "[Update('n', (1,))]", "v"),
-    "rounds of large sets": (  # with a witness for each fact: as a flow it would be over too soon
-        CLOSURE + " .strategy witness\n.decl v(x:number)",
+    "rounds of large sets": (  # with ranks in Python: as a flow it would be over too soon
+        CLOSURE + " .strategy ranked_python\n.decl v(x:number)",
         "[Update('e', (x, y)) for x in range(3000) for y in (x + 1, (x * 7) % 3000)]",
         "v",
     ),

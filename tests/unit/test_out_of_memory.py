@@ -17,7 +17,7 @@ PROGRAMS = {
     "sum": E + "p(x, n) :- e(x, _), n = sum y : { e(x, y) }.",
     "max": E + "p(x, n) :- e(x, _), n = max y : { e(x, y) }.",
     "flow": E + "p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z).",
-    "witness": E + ".decl q(x:number, y:number) p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
+    "ranked": E + ".decl q(x:number, y:number) p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
     " q(x, y) :- p(x, y), !e(x, y).",
     "triangle": E + ".decl t(x:number, y:number, z:number) t(x, y, z) :- e(x, y), e(y, z), e(z, x).",
     "eqrel": ".decl e(x:number, y:number) .decl p(x:number, y:number) eqrel p(x, y) :- e(x, y).",

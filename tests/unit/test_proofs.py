@@ -46,19 +46,19 @@ class Hint:
 
 
 class Standing:
-    """Evidence without an engine: whole evaluation, and witnesses from the test."""
+    """Evidence without an engine: whole evaluation, and last steps from the test."""
 
     def __init__(self, program: Program, inputs: Mapping[str, Iterable[Row]]) -> None:
         self.program = program
         self.tables = seminaive.evaluate(program, inputs).tables
         self._given = {n: {*program.facts.get(n, ()), *inputs.get(n, ())} for n in program.relations}
-        self.witnesses: dict[tuple[str, Row], Hint] = {}
+        self.last_steps: dict[tuple[str, Row], Hint] = {}
 
     def given(self, relation: str) -> Collection[Row]:
         return self._given[relation]
 
-    def witness(self, relation: str, row: Row) -> Hint | None:
-        return self.witnesses.get((relation, row))
+    def last_step(self, relation: str, row: Row) -> Hint | None:
+        return self.last_steps.get((relation, row))
 
 
 def living(program: Program, inputs: Mapping[str, Iterable[Row]]) -> Evidence:
@@ -67,13 +67,13 @@ def living(program: Program, inputs: Mapping[str, Iterable[Row]]) -> Evidence:
     return engine
 
 
-MAKERS: dict[str, Any] = {"engine": living, "no witnesses": Standing}
+MAKERS: dict[str, Any] = {"engine": living, "no last steps": Standing}
 INPUTS: Mapping[str, Iterable[Row]] = {}
 
 
 @pytest.fixture(params=MAKERS)
 def make(request: pytest.FixtureRequest) -> Any:
-    """Makes evidence from a text and inputs, with and without an engine's witnesses."""
+    """Makes evidence from a text and inputs, with and without an engine's last steps."""
     maker = MAKERS[request.param]
     return lambda text, inputs=INPUTS: maker(compile_text(dedent(text), "prog.dl"), inputs)
 
@@ -368,7 +368,7 @@ def test_numbers_drawn_from_a_counter(make: Any) -> None:
     assert "✗ autoinc() gave another number" in why_not(evidence, "a", (7, 3)).text()
 
 
-# ── witnesses ────────────────────────────────────────────────────────────────────────────────
+# ── last steps ────────────────────────────────────────────────────────────────────────────────
 
 WILD = """
     .decl e(x:number, y:number)  .decl p(x:number, y:number)
@@ -376,34 +376,34 @@ WILD = """
 """
 
 
-def test_a_wildcard_that_the_witness_leaves_open_is_no_way_into_a_circle() -> None:
+def test_a_wildcard_that_the_last_step_leaves_open_is_no_way_into_a_circle() -> None:
     """Any fact p(_, 1) may be taken for p(1, 2), but p(2, 1) itself needs p(_, 2)."""
     program = compile_text(WILD)
     evidence = Standing(program, {"e": [(1, 2), (2, 1)], "p": [(3, 1)]})
     rule = program.rules[0]
-    evidence.witnesses = {("p", row): Hint(rule, {"x": row[0], "y": row[1]}) for row in [(1, 2), (2, 1)]}
+    evidence.last_steps = {("p", row): Hint(rule, {"x": row[0], "y": row[1]}) for row in [(1, 2), (2, 1)]}
     for row in [(1, 2), (2, 1)]:
         proved(evidence, "p", *row)
 
 
-def test_a_witness_may_say_what_wildcards_matched() -> None:
+def test_a_last_step_may_say_what_wildcards_matched() -> None:
     program = compile_text(WILD)
     evidence = Standing(program, {"e": [(1, 2)], "p": [(3, 1), (4, 1)]})
-    evidence.witnesses = {("p", (1, 2)): Hint(program.rules[0], {"_7": 4, "x": 1, "y": 2})}
+    evidence.last_steps = {("p", (1, 2)): Hint(program.rules[0], {"_7": 4, "x": 1, "y": 2})}
     proof = proved(evidence, "p", 1, 2)
     assert proof.given() == [("p", (4, 1)), ("e", (1, 2))]
     assert proof.to_json()["nodes"][0]["binding"] == {"x": 1, "y": 2}
 
 
-def test_witnesses_in_a_circle_are_a_mistake_of_ours() -> None:
+def test_last_steps_in_a_circle_are_a_mistake_of_ours() -> None:
     program = compile_text(CLOSURE)
     evidence = Standing(program, {"edge": [(1, 2), (2, 1)]})
     step = program.rules[1]
-    evidence.witnesses = {
+    evidence.last_steps = {
         ("path", (1, 1)): Hint(step, {"x": 1, "y": 2, "z": 1}),
         ("path", (1, 2)): Hint(step, {"x": 1, "y": 1, "z": 2}),
     }
-    with pytest.raises(AssertionError, match="the witnesses of path are not well-founded"):
+    with pytest.raises(AssertionError, match="the last steps of path are not well-founded"):
         why(evidence, "path", (1, 1))
 
 
@@ -641,9 +641,9 @@ def test_verification_refuses_conditions_that_do_not_hold() -> None:
 EXECUTORS = {
     "follow": Incremental(large=10**9),
     "mixed": Incremental(large=3),
-    "witness": Incremental({"*": "witness"}),
+    "ranked_python": Incremental({"*": "ranked_python"}),
 }
-executors = st.sampled_from([*EXECUTORS, "no witnesses"])
+executors = st.sampled_from([*EXECUTORS, "no last steps"])
 
 
 def explain_everything(evidence: Evidence) -> None:
@@ -689,7 +689,7 @@ def test_every_fact_of_each_shape_has_a_proof(executor: str, name: str, inputs: 
 
 def evidence_after(executor: str, program: Program, inputs: Any, stream: Any) -> Evidence:
     try:
-        if executor == "no witnesses":
+        if executor == "no last steps":
             return Standing(program, inputs)
         engine = EXECUTORS[executor].start(program)
         engine.apply([Update(name, row) for name, rows in inputs.items() for row in rows])

@@ -103,3 +103,22 @@ def test_a_question_about_unknown_symbols_leaves_nothing_behind() -> None:
         assert row not in live
     assert keeper.derivation_of("p", ("a", "other")) is None
     assert len(keeper.symbols) == size
+
+
+def test_compaction_forgets_symbols_of_facts_that_went() -> None:
+    text = (
+        ".decl e(x:symbol, y:symbol) .decl p(x:symbol, y:symbol) p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
+    )
+    program = compile_text(text)
+    engine = Engine(program, strategies={"p": "ranked"}, large=10**9)
+    (keeper,) = [one for one in engine._network.keepers if isinstance(one, RankedKeeper)]
+    for number in range(4 * ranked.WASTE):
+        row = (f"node {number}", f"node {number}'")
+        engine.update("e", row)
+        engine.update("e", row, insert=False)
+    last = [("a", "b"), ("b", "c")]
+    for row in last:
+        engine.update("e", row)
+    assert len(keeper.symbols) < 3 * ranked.WASTE
+    assert engine.view("p") == reference.evaluate(program, {"e": last})["p"]
+    engine.check()

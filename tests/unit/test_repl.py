@@ -449,6 +449,7 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".count": ([".count"], r"edge: 2\npath: 3"),
     ".dump": ([".dump edge"], r"x  y\n-  -\n1  2\n2  3\n\(2 rows\)"),
     ".class": ([".class path#2"], r"path#2: recursive; .*"),
+    ".advise": ([".advise"], r"\d+ facts in .*\npath: drop, nobody has read it[^\n]*\n(?s:.*)"),
     ".plan": ([".plan path#2"], r"path#2  path.*\n  class +recursive: .*\n  one update +no promise: follows .*"),
     ".code": ([".code path#1"], r"# path.*\ndef make(.*\n)+.*return rule"),
     ".why": ([".why path(1, 3)"], r"path\(1, 3\)   path#2 .*\n(.*\n)+.*edge\(2, 3\)   given"),

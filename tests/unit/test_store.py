@@ -374,7 +374,7 @@ class FullDisk:
     write_positions = write
 
 
-@pytest.mark.parametrize("strategies", [{}, {"tc": "witness"}, {"*": "generations"}, {"*": "calibrated"}])
+@pytest.mark.parametrize("strategies", [{}, {"tc": "ranked_python"}, {"*": "generations"}, {"*": "calibrated"}])
 def test_a_step_that_is_not_written_is_undone(path: Path, strategies: dict[str, str]) -> None:
     """A step of any kind and size, also of rules: memory is as before, without notice."""
     db = grown(path, strategies=strategies)

@@ -136,12 +136,12 @@ def test_a_long_log_is_shortened_at_opening(path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    "strategies", [{}, {"tc": "witness"}, {"*": "view_tree"}, {"tc": "witness", "sg": "recompute"}]
+    "strategies", [{}, {"tc": "ranked_python"}, {"*": "view_tree"}, {"tc": "ranked_python", "sg": "recompute"}]
 )
 def test_the_state_of_a_checkpoint_is_as_good_as_evaluation(
     path: Path, strategies: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All stored units come back with witnesses and counts, and follow updates."""
+    """All stored units come back with ranks and counts, and follow updates."""
     db = grown(path, strategies=strategies)
     db.delete("e", db.view("e")[:3])
     db.checkpoint(state=True)
@@ -182,7 +182,7 @@ def test_a_state_is_believed_by_the_same_program_engine_and_strategies_only(
 
     monkeypatch.setattr(states, "usable", looked)
     db = reopened(db)
-    db = reopened(db, strategies={"tc": "witness"})
+    db = reopened(db, strategies={"tc": "ranked_python"})
     with monkeypatch.context() as patch:
         patch.setattr(states, "engine_digest", lambda: "another engine")
         db = reopened(db)

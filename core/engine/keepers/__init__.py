@@ -10,7 +10,7 @@
 | `best` | maps to a least or greatest value |
 | `growing` | recursion through sums, counts and lattices |
 | `flow/` | recursion that carries a column along |
-| `recursive/` | any other recursion: `ranked` on the compiled machine, `witnessed` in Python |
+| `recursive/` | any other recursion: `ranked` on the compiled machine, `ranked_python` in Python |
 | `merging` | equivalence relations that no rule of their own reads |
 | `auxiliary` | recursion with a system of auxiliary relations |
 | `recomputed` | nothing: the unit is evaluated again |

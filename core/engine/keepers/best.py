@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_snapshot, versions
+from everlog.core.engine.keepers.keeper import Keeper, outside_relations, versions
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
@@ -421,14 +421,8 @@ class BestKeeper(Keeper):
             self.store.tables[name].replace(form.shape.facts_of(form.rows(self.settling.best[name])))
         return {}
 
-    def snapshot(self) -> Callable[[], None]:
-        tables = table_snapshot(self.store, self.relations)
-
-        def restore() -> None:
-            tables()
-            self._stale()
-
-        return restore
+    def snapshot_besides(self) -> Callable[[], None]:
+        return self._stale
 
     def check(self) -> None:
         settling = self.settling

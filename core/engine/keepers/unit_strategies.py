@@ -20,7 +20,7 @@ from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.merging import ClassKeeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper
 from everlog.core.engine.keepers.recursive.ranked import RankedKeeper
-from everlog.core.engine.keepers.recursive.witnessed import RecursiveKeeper
+from everlog.core.engine.keepers.recursive.ranked_python import PythonRankedKeeper
 from everlog.core.engine.planning import plan
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.store import Store
@@ -35,7 +35,7 @@ KEEPERS: dict[str, type[Keeper]] = {
     plan.FLOW: FlowKeeper,
     plan.CLASSES: ClassKeeper,
     plan.RANKED: RankedKeeper,
-    plan.WITNESS: RecursiveKeeper,
+    plan.RANKED_PYTHON: PythonRankedKeeper,
     plan.RECOMPUTE: RecomputeKeeper,
 }
 

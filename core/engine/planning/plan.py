@@ -41,10 +41,11 @@ from everlog.core.program.live_demand import LiveDemand
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, shape_of
 
-GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
+GIVEN, COUNTS, GROUPS, RECOMPUTE = "given", "counts", "groups", "recompute"
 FLOW, BEST, CLASSES = "flow", "best", "classes"
-ORDERED, GROWING, RANKED = "ordered", "growing", "ranked"
-RECURSIVE = (FLOW, RANKED, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
+ORDERED, GROWING = "ordered", "growing"
+RANKED, RANKED_PYTHON = "ranked", "ranked_python"  # on the compiled machine, and in Python
+RECURSIVE = (FLOW, RANKED, RANKED_PYTHON, RECOMPUTE)  # a user may ask for these, or systems, for recursion
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE, DEMAND)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # with a view at once
 _SYSTEMS = "and the systems of `everlog ies list`"
@@ -132,7 +133,7 @@ def _made(program: Program, asked: dict[str, str], demands: Demands) -> tuple[Pl
             shared = {name for name, (kept, _) in chosen.items() if kept in (FLOW, CLASSES)}
             reason = why_not_ranked(program, own, shared)
             if reason:
-                strategy, why = WITNESS, f"{why}; {reason}"
+                strategy, why = RANKED_PYTHON, f"{why}; {reason}"
         if isinstance(fit, Flow):
             normaliser.relations.update(fit.relations)
             normaliser.rules += fit.added
@@ -283,7 +284,7 @@ class Wishes:
             owner = program.relations[name].auxiliary_of
             if owner and name not in kept and name in self._read_by:
                 message = f"{self._read_by[name]} reads `{name}`, which would be empty: another system keeps it"
-                hint = f"`{owner}` is kept by `{strategy or WITNESS}`"
+                hint = f"`{owner}` is kept by `{strategy or RANKED}`"
                 self.refused[program.rules_of(owner)[-1].name] = message, hint
 
     def join(self, rule: p.Rule, program: Program, growing: frozenset[str], want: Wanted) -> JoinChoice:

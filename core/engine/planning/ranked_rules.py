@@ -1,7 +1,7 @@
 """Which recursive units the compiled machine keeps, by ranks and counts of derivations.
 
 It finds every derivation of rules that are joins, negations, comparisons and arithmetic that cannot
-fail.  Witnesses in Python serve the others.
+fail.  Python keeps the others in the same way.
 """
 
 from __future__ import annotations

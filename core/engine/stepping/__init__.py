@@ -2,7 +2,7 @@
 
 | module | holds |
 |---|---|
-| `store` | tables, changes, witnesses and group values; rules compiled and bound to them |
+| `store` | tables, changes, ranks and group values; rules compiled and bound to them |
 | `work` | rules that count what they do |
 | `word_table` | tables of what the compiled machine keeps |
 | `step` | turns, spreading, undo |

@@ -83,4 +83,13 @@ def rows_of_change(shape: Shape, facts: Facts) -> Iterable[Row]:
     return shape.rows_of(facts)
 
 
+def size_of_change(shape: Shape, facts: Facts) -> int:
+    """The number of facts of a change."""
+    if isinstance(facts, BaseRows) or are_words(facts):
+        return len(facts)
+    if isinstance(facts, SharedDelta):
+        return sum(1 for _ in rows_of_change(shape, facts))
+    return shape.size_of(facts)
+
+
 NOTHING = ToldChanges({}, {})

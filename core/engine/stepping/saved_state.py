@@ -1,7 +1,7 @@
 """A unit's state as columns of plain values, and back, for a file.
 
 Facts in memory are nested dicts and sets; as a few long lists they are written and read in C (see
-`columns` and `restore` of tables).  Witnesses are not saved: a unit makes them when it needs them.
+`columns` and `restore` of tables).
 A unit that keeps something else (running totals, views of joins) is not saved, but recomputed.
 """
 

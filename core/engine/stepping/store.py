@@ -1,8 +1,8 @@
-"""The containers of an engine: tables, changes, witnesses, group values.
+"""The containers of an engine: tables, changes, ranks, group values.
 
 Compiled rules ask for indexes by name.  Besides tables there are `Δ` names (the change of a
-relation while it is being spread, for rules that read it twice), the values of groups, and
-witnesses.  All stay in place for the life of the store, so that a rule is bound to them once.
+relation while it is being spread, for rules that read it twice), the values of groups, and ranks
+of facts.  All stay in place for the life of the store, so that a rule is bound to them once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from everlog.core.dbsp import delta_name
 from everlog.core.engine.planning.plan import FLOW, RANKED, Plan
 from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.ir.compile import Compiled, Run, compile_rule
-from everlog.core.ir.heads import PROOFS_OF
+from everlog.core.ir.heads import RANKS_OF
 from everlog.core.ir.printer import VALUES_OF, Access
 from everlog.core.ir.uses import Use, is_risky
 from everlog.core.native.words import new_symbols
@@ -54,11 +54,8 @@ class Store:
         self.shapes: dict[str, Shape] = {}
         self.tables: dict[str, Table] = {}
         self.deltas: dict[str, Table] = {}
-        self.proofs: dict[str, Counted] = {}
-        self.grouped: set[str] = set()  # the relations whose witnesses serve sets of facts
+        self.ranks: dict[str, Counted] = {}  # of relations that are ranked in Python
         self.values: dict[str, dict[Key, Value]] = {}
-        self.numbers: dict[str, int] = {}  # rule name → its number in witnesses
-        self.rules: dict[int, str] = {}  # the inverse
         self.times: dict[str, RuleTime] = {}
         self.sampled = Sampled(growing=True)
         self._symbols: machine.Symbols | None = None  # of relations that the compiled machine keeps
@@ -74,8 +71,7 @@ class Store:
         """A store with the same containers, except empty ones for these relations."""
         other = copy(self)
         other.shapes, other.tables, other.deltas = dict(self.shapes), dict(self.tables), dict(self.deltas)
-        other.proofs, other.values, other.grouped = dict(self.proofs), dict(self.values), set(self.grouped)
-        other.numbers, other.rules = dict(self.numbers), dict(self.rules)
+        other.ranks, other.values = dict(self.ranks), dict(self.values)
         other.begin(names)
         return other
 
@@ -87,10 +83,6 @@ class Store:
         self.failing = plan.failing
         self.shapes.update(plan.shapes)
         self.shapes.update({delta_name(name): shape for name, shape in plan.shapes.items()})
-        for rule in plan.program.rules:
-            if rule.name not in self.numbers:
-                self.numbers[rule.name] = len(self.numbers) + 1
-                self.rules[self.numbers[rule.name]] = rule.name
 
     def begin(self, names: Iterable[str]) -> None:
         """Make empty tables for these relations."""
@@ -106,7 +98,7 @@ class Store:
                 kind = WordTable
             self.tables[name] = kind(self.shapes[name])
             self.deltas.pop(delta_name(name), None)
-            self.proofs.pop(name, None)
+            self.ranks.pop(name, None)
             self.values.pop(name, None)
 
     def delta(self, relation: str) -> Table:
@@ -125,8 +117,8 @@ class Store:
         name = access.relation
         if name.startswith(VALUES_OF):
             return self.values.setdefault(name.removeprefix(VALUES_OF), {})
-        if name.startswith(PROOFS_OF):
-            return self.proofs.setdefault(name.removeprefix(PROOFS_OF), {})
+        if name.startswith(RANKS_OF):
+            return self.ranks.setdefault(name.removeprefix(RANKS_OF), {})
         table = self.tables.get(name)
         if table is None:
             table = self.deltas[name] if name in self.deltas else self.delta(name[1:])
@@ -208,9 +200,7 @@ class Task:
         self.compiled = {name: float(store.tables[name].about()) for name in read}
         for name in self.large:
             statistics[name] = Guess(store.shapes[name].arity, max(self.compiled.get(name, 0), UNKNOWN))
-        number = store.numbers.get(self.rule.name, 0)
-        grouped = self.rule.head.relation in store.grouped
-        use = evolve(self.use, living=True, number=number, grouped=grouped, failing=store.failing)
+        use = evolve(self.use, living=True, failing=store.failing)
         sets = self.sets and not is_risky(self.rule, store.failing)
         return compile_rule(
             self.rule, self.position, store.shapes, statistics, store.functors, use, sets, store.has_index

@@ -66,7 +66,7 @@ def _with_factor(before: list[SetOperation], derive: Derive) -> tuple[SetOperati
         return (*before, derive)
     variable = only_variable(loop)
     args = [arg for arg in derive.head.args if arg != variable]
-    is_needed = variable is None or mentions([args], [variable])
+    is_needed = variable is None or mentions(args, [variable])
     if is_needed or len(args) != len(derive.head.args) - 1 or derive.action is not Action.ADD:
         return (*before, derive)
     return (*before[:-1], evolve(derive, factor=loop))

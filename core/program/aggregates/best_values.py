@@ -234,7 +234,10 @@ class Uses:
                         self.moves[side.name] = self._move(other)
                     except Mixture as problem:
                         return self._mixture(literal, problem)
-                    self.of[side.name] = next(self.of[v.name] for v in variables_of(other) if v.name in self.of)
+                    source = next(v.name for v in variables_of(other) if v.name in self.of)
+                    self.of[side.name] = self.of[source]
+                    if source in self.what:
+                        self.what[side.name] = self.what[source]
                     todo.remove(literal)
                     changed = True
                     break

@@ -135,5 +135,5 @@ SNIPPETS: dict[str, str] = {
 STRATEGIES: dict[str, str] = {name: strategy.about for name, strategy in JOINS.items()} | {
     "flow": "for recursion: sets flow along the components of a graph",
     "ranked": "for recursion: the rank of each fact, and its derivations from lower ranks",
-    "witness": "for recursion: one derivation of each fact is kept",
+    "ranked_python": "for recursion: the same in Python",
 }

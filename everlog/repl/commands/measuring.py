@@ -1,4 +1,4 @@
-"""Commands `.timer`, `.prof`, `.mem`, `.progress`, `.limit`: time, memory, limits."""
+"""Commands `.timer`, `.prof`, `.advise`, `.mem`, `.progress`, `.limit`: time, memory, limits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def prof(session: Session, words: Words) -> None:
     """
     The slowest first; with N, only the first N.  With NAME, a relation or a rule, its rules, what
     their joins have done so far, and how they join the facts that are there.  Rules that moved to
-    another strategy follow, with when and why; then units for which a step made witnesses, or that
+    another strategy follow, with when and why; then units for which a step made ranks, or that
     a step computed anew because following the change had cost as much.
     """
     from everlog.repl.modes import table_lines
@@ -55,6 +55,19 @@ def prof(session: Session, words: Words) -> None:
     session.screen.lines(chain(lines, moves, told, joins), paged=True, ready=session.screen.seen)
 
 
+@command(".advise", "", "which relations are worth their memory", THEME)
+def advise(session: Session, words: Words) -> None:
+    """
+    From who read which relation so far, by which columns, and what it cost: keep it, ask for it on
+    demand, inline it, drop it; joins that another relation holds, or that several rules share.
+    """
+    from everlog.repl.reports import advice_lines
+
+    program = session.places.program
+    measure = f"everlog advise {'PROGRAM' if program is None else program} --log FILE{{}}"
+    session.screen.lines(advice_lines(session.db, measure), paged=True)
+
+
 def _work_lines(rules: Iterable[RuleStatistics]) -> Iterator[str]:
     for rule in rules:
         if rule.work:
@@ -64,7 +77,7 @@ def _work_lines(rules: Iterable[RuleStatistics]) -> Iterator[str]:
 @command(".mem", "", "memory of the process and of each relation", THEME, words=(0, 0))
 def mem(session: Session, words: Words) -> None:
     """
-    The bytes of a relation are those of its tables, indexes, counts and witnesses, without the
+    The bytes of a relation are those of its tables, indexes, counts and ranks, without the
     values in them.
     """
     from everlog.core.runtime.guards import memory_in_use

@@ -29,7 +29,7 @@ from everlog.core.engine.keepers.flow.condensation import Condensation
 from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Graph, Sources
 from everlog.core.engine.keepers.flow.flow_pass import Pass
 from everlog.core.engine.keepers.flow.places import Component
-from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations, table_snapshot
+from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations
 from everlog.core.engine.planning.flow_rules import sources_and_steps
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
@@ -147,14 +147,6 @@ class FlowKeeper(Keeper):
         for part in self._merged:
             self._share(step, part)
         self._merged = []
-
-    def _took(self, seconds: float) -> None:
-        """Charge each rule its share of the time: all are settled at once."""
-        rules = self.planned.unit.rules
-        for rule in rules:
-            time = self.store.time_of(rule)
-            time.runs += 1
-            time.seconds += seconds * self.store.weight / len(rules)
 
     def _followed(self, step: Step) -> Pass:
         """The effect of the changes that were received."""
@@ -302,15 +294,8 @@ class FlowKeeper(Keeper):
         if only is None or only in self.relations or any(rule.name == only for rule in self.planned.unit.rules):
             yield f"# {self.planned.name}: {_NO_RULE} (core.engine.keepers.flow.flowing)"
 
-    def snapshot(self) -> Callable[[], None]:
-        table = table_snapshot(self.store, self.relations)
-
-        def restore() -> None:
-            self.forget()
-            self._stale()
-            table()
-
-        return restore
+    def snapshot_besides(self) -> Callable[[], None]:
+        return self._stale
 
     def state(self) -> Columns:
         return self.table.columns()

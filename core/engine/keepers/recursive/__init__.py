@@ -1,11 +1,11 @@
-"""Recursion of any shape: ranks and counts of derivations, or one well-founded derivation per fact.
+"""Recursion of any shape: ranks, and counts of derivations from facts of lower rank.
 
 | module | holds |
 |---|---|
-| `ranked` | the keeper on the compiled machine: ranks and counts |
+| `ranked` | the algorithm, and the keeper on the compiled machine |
 | `ranked_plans` | its rules, from each change and backwards |
-| `witnessed` | the keeper in Python: a witness for each fact |
-| `proofs` | where witnesses are kept |
-| `turn_work` | what a turn may cost until the unit is computed instead |
-| `ancestry` | whether a derivation rests on what it should prove |
+| `forecast` | what a turn is expected to cost |
+| `ranked_python` | the keeper in Python |
+| `supports` | ranks and counts in Python |
+| `turn_work` | what a turn in Python may cost until the unit is computed instead |
 """

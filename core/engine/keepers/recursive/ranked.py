@@ -2,7 +2,7 @@
 
 Each fact has a *rank*, the moment at which it came, and a count of its derivations from facts of
 the unit that all came before it.  Facts of other relations come before any.  That is all the state
-there is: no witnesses, and no edges between facts.
+there is: no derivation is kept, and no edges between facts.
 
 *Insert*: facts are followed in the order in which they came.  A derivation is found once, at its
 latest premise.  A fact that is new is added with count 1; one that is there gets 1 more only if
@@ -31,12 +31,13 @@ from typing import TYPE_CHECKING
 
 from everlog.core import program as p
 from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations
+from everlog.core.engine.keepers.recursive.forecast import Forecast
 from everlog.core.engine.keepers.recursive.ranked_plans import Follower, RankedPlans
-from everlog.core.engine.stepping.changes import rows_of_change
+from everlog.core.engine.stepping.changes import rows_of_change, size_of_change
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.word_table import WordTable
-from everlog.core.native.words import empty_words
+from everlog.core.native.words import empty_words, new_symbols
 from everlog.core.program import Row, Rule
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.shape import Facts, turned
@@ -78,6 +79,9 @@ class RankedKeeper(Keeper):
         self.plans: RankedPlans | None = None
         self.guard: Guard | None = None
         self.load_work = 0  # the work of the last computation
+        self.forecast = Forecast()
+        uses = [use for rule in self.rules for use in p.atoms_of(rule.body)]
+        self.negated = {atom.relation for atom, use in uses if use != "positive"}
         self.tables: dict[str, WordTable] = {}
         for name in self.relations:
             table = store.tables[name]
@@ -138,18 +142,39 @@ class RankedKeeper(Keeper):
 
     def turn(self, step: Step) -> None:
         self._prepare(step.guard)
-        self._begin(self.allowed())
+        allowed = self.allowed()
+        self._begin(allowed)
         unread: list[WordTable] = []
         step.undo.append((self._undo_turn, (unread,)))
-        try:
-            self._hear()
-            self._follow(step.guard)
-        except (self._machine.UsedUp, self._machine.Uncountable):
-            self._roll_back()
+        if not self._is_followed(step.guard, allowed):
             self._compute(step.guard)
             step.anew.append(self)
         self.forget()
         self._tell(step, unread)
+
+    def _is_followed(self, guard: Guard, allowed: int) -> bool:
+        """Follow the changes; False, without a trace, if that would cost more than it may."""
+        losses, gains = self._heard()
+        if self.forecast.work(losses, gains) > allowed:
+            return False
+        try:
+            self._hear()
+            self._follow(guard)
+        except (self._machine.UsedUp, self._machine.Uncountable):
+            self._roll_back()
+            return False
+        self.forecast.learn(losses, gains, self.unit.work)
+        return True
+
+    def _heard(self) -> tuple[int, int]:
+        """The number of rows that may take facts away, and of those that may add some."""
+        number = [0, 0]
+        for came, changes in enumerate((self.went, self.came)):
+            for name, all_of in changes.items():
+                rows = sum(size_of_change(self.store.shapes[name], facts) for facts in all_of)
+                number[not came if name in self.negated else came] += rows
+        dropped, brought = (sum(map(len, rows.values())) for rows in (self.dropped, self.brought))
+        return number[0] + dropped, number[1] + brought
 
     def allowed(self) -> int:
         """The work that a turn may do before it stops, and the unit is computed.
@@ -349,12 +374,13 @@ class RankedKeeper(Keeper):
         return restore
 
     def _compact(self) -> None:
-        """Copy the rows that are left, without those that went; symbols stay.
+        """Copy the rows that are left, without those that went, and without their symbols.
 
         All stays as it is if that fails.
         """
-        former = self.unit, self.live
+        former, symbols = (self.unit, self.live), self.symbols
         try:
+            self.symbols = new_symbols()
             unit, made = self._new_relations()
             for name, live in self.live.items():
                 if name in self.others:
@@ -363,6 +389,7 @@ class RankedKeeper(Keeper):
                     made[name].restore(*zip(*rows, strict=True))
             self._adopt(unit, made)
         except BaseException:
+            self.symbols = symbols
             self._adopt(*former)
             raise
 

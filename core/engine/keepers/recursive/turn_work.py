@@ -1,10 +1,10 @@
 """The work of a recursive unit's turn, and when to stop it and compute the unit anew.
 
-Most deletes touch few facts.  But a lost fact may make nearly all others suspect, and to save them
-one by one can cost many times what computing the unit costs.  So the rules of a turn count what
-they do (`core.engine.stepping.work`), and so do those of the last computation.  A turn that has
-done as much work as half a computation stops, and the unit is computed: the worst turn costs one
-and a half computations with witnesses, which is about twice a plain one.  Work is counted, not
+Most deletes touch few facts.  But a lost fact may take nearly all others with it, and to bring them
+back one by one can cost many times what computing the unit costs.  So the rules of a turn count
+what they do (`core.engine.stepping.work`), and so do those of the last computation.  A turn that
+has done as much work as half a computation stops, and the unit is computed: the worst turn costs
+one and a half computations with ranks, which is about twice a plain one.  Work is counted, not
 timed, so the same steps stop at the same places.
 """
 
@@ -17,12 +17,11 @@ from everlog.core.engine.stepping.work import UNLIMITED, Counter, Enough, counte
 from everlog.core.ir.uses import Action, Meter, Use
 
 _LOCAL = "_t"  # the local that counts
-FACT = 50  # units of work for a fact that moves: tables, indexes, witnesses, undo
-LOOP = 12  # units for one turn of a loop: it tests suspects, and makes rows and witnesses
-FOLLOWED = 80  # units for one witness that is followed
+FACT = 50  # units of work for a fact that moves: tables, indexes, ranks, undo
+LOOP = 12  # units for one turn of a loop: it compares ranks, and counts
 SHARE = 0.5  # of the work of a computation, that a turn may do
 LEAST = 200_000  # units, a few milliseconds: too little to think about
-PER_FACT = 100.0  # units for a fact of a unit that was never computed with witnesses
+PER_FACT = 100.0  # units for a fact of a unit that was never computed with ranks
 
 
 class TurnWork:
@@ -47,7 +46,7 @@ class TurnWork:
     def begin(self, keeper: Keeper) -> None:
         """Begin a turn, unless it has begun.
 
-        Without witnesses there are only gains, which never cost more than a computation.
+        Without ranks there are only gains, which never cost more than a computation.
         """
         if not self.counting:
             self.counting = True

@@ -1,7 +1,8 @@
-"""Checks the witnesses of an engine, without asking the engine for a proof.
+"""Checks the derivations that an engine names, without asking it for a proof.
 
-`engine.check()` asserts that every fact has a witness.  Here each one is verified: it is an
-instance of a rule, its body holds in the current state, and the fact does not depend on itself.
+`engine.check()` asserts that ranks and counts are right.  Here the last step of each fact is
+verified: it is an instance of a rule, its body holds in the current state, and the fact does not
+depend on itself.
 """
 
 from __future__ import annotations
@@ -10,24 +11,25 @@ from typing import Any
 
 from everlog.core.engine import Engine
 from everlog.core.engine.keepers.flow.flowing import FlowKeeper
-from everlog.core.engine.keepers.recursive.witnessed import GIVEN, RecursiveKeeper
+from everlog.core.engine.keepers.keeper import Keeper
+from everlog.core.engine.keepers.recursive.ranked import RankedKeeper
+from everlog.core.engine.keepers.recursive.ranked_python import PythonRankedKeeper
 from everlog.core.engine.network import Network
 from everlog.core.evaluate.reference import NaiveEvaluation
-from everlog.core.ir.uses import hidden_variables
 from everlog.core.program import Aggregate, Atom, Negation, Row, Rule, Variable
 
 Fact = tuple[str, Row]
 
 
-def assert_witnessed(engine: Engine) -> None:
-    """Check that every fact of a recursive unit that has witnesses has a true, well-founded one."""
+def assert_explained(engine: Engine) -> None:
+    """Check that every fact of a recursive unit with ranks has a true, well-founded derivation."""
     network = engine._network
     naive = NaiveEvaluation(network.plan.program)
     for keeper in network.keepers:
-        if isinstance(keeper, RecursiveKeeper) and keeper.proven:
+        if isinstance(keeper, RankedKeeper | PythonRankedKeeper) and keeper.proven:
             used: dict[Fact, list[Fact]] = {}
             for name in keeper.relations:
-                for row in keeper.tables[name].rows():
+                for row in list(keeper.store.tables[name].rows()):
                     used[name, row] = _used(network, naive, keeper, name, row)
             _assert_well_founded(used)
         elif isinstance(keeper, FlowKeeper):
@@ -58,15 +60,14 @@ def _way(keeper: FlowKeeper, row: Row) -> list[Fact]:
     return [(keeper.name, shape.row(before, element))]
 
 
-def _used(network: Network, naive: NaiveEvaluation, keeper: RecursiveKeeper, name: str, row: Row) -> list[Fact]:
-    """The facts of its own unit that the witness of a fact used."""
-    kept = keeper.proofs[name].get(row)
-    assert kept is not None, f"{name}{row} has no witness"
-    if kept == GIVEN:
-        assert row in keeper.given[name], f"{name}{row} is not given"
+def _used(network: Network, naive: NaiveEvaluation, keeper: Keeper, name: str, row: Row) -> list[Fact]:
+    """The facts of its own unit that the derivation of a fact used."""
+    known = keeper.derivation_of(name, row)
+    if known is None:
+        assert row in keeper.given[name], f"{name}{row} has no derivation"
         return []
-    rule = network.rules[network.store.rules[kept[0]]]
-    binding: dict[str, Any] = {v.name: x for v, x in zip(hidden_variables(rule), kept[1:], strict=True)}
+    rule = network.rules[known[0]]
+    binding: dict[str, Any] = dict(known[1])
     binding |= {a.name: x for a, x in zip(rule.head.args, row, strict=True) if isinstance(a, Variable)}
     assert rule.head.relation == name, f"{name}{row} by {rule}"
     assert naive.row(rule.head.args, binding) == row, f"{name}{row} by {rule} with {binding}"
@@ -74,7 +75,7 @@ def _used(network: Network, naive: NaiveEvaluation, keeper: RecursiveKeeper, nam
 
 
 def _body(
-    network: Network, naive: NaiveEvaluation, keeper: RecursiveKeeper, rule: Rule, binding: dict[str, Any]
+    network: Network, naive: NaiveEvaluation, keeper: Keeper, rule: Rule, binding: dict[str, Any]
 ) -> list[Fact]:
     used = []
     for literal in rule.body:
@@ -118,7 +119,7 @@ def _assert_well_founded(used: dict[Fact, list[Fact]]) -> None:
                 path.discard(fact)
                 done.add(fact)
             elif fact not in done:
-                assert fact not in path, f"{fact} is a witness of itself"
+                assert fact not in path, f"{fact} is derived from itself"
                 path.add(fact)
                 stack.append((fact, True))
                 stack += [(below, False) for below in used[fact]]
