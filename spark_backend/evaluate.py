@@ -20,8 +20,10 @@ from attrs import frozen
 
 from everlog.core import program as p
 from everlog.core.program import Atom, Program, Row, Rule
+from everlog.core.program.aggregates.best_values import best_maps
 from everlog.core.program.fact_rows import declared, fact_rows
 from everlog.core.runtime.guards import LimitExceeded
+from everlog.spark_backend.best_rounds import BestRounds
 from everlog.spark_backend.column_types import (
     collected,
     fetch,
@@ -291,6 +293,9 @@ class Evaluator:
             self._ways.update(dict.fromkeys(names, ITERATED))
         reads = {name: self._facts[name] for name in one.reads}
         iteration = Iteration(self._rules, one.unit, reads, self._settings, self._progress)
+        if one.unit.subsumptions:
+            maps = best_maps(self._program, names)
+            iteration = BestRounds(self._rules, one.unit, reads, self._settings, self._progress, maps)
         self._facts.update(iteration.run(seeds))
         self._weights.update(dict.fromkeys(names, 1))
 
