@@ -440,7 +440,8 @@ class Engine:
         if fused is None and (name, insert) not in self._proved:  # what is fused only counts
             self._prove_for(name, insert)
         step, guard = self._small, self.guard
-        step.again()
+        if fused is None or step.undo:
+            step.again()
         rows: dict[str, dict[Row, int]] = {name: {row: 1 if insert else -1}}
         number = self._base_facts + (1 if insert else -1)
         with guard:
@@ -457,7 +458,7 @@ class Engine:
                 if self.seal is not None:
                     self._have_sealed({name: ([], [row]) if insert else ([row], [])})
                 step.undo.clear()
-                anew = self._anew_after(step) if step.anew else self.anew
+                anew = self.anew if fused is not None or not step.anew else self._anew_after(step)
                 self._base_facts, self.anew, guard.committed = number, anew, True
             except BaseException as error:
                 self._take_back(step, error)

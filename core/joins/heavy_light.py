@@ -148,6 +148,8 @@ class HeavyLight(CountedView):
             for n, names in enumerate(self._names)
         ]
         self._trees_of: list[dict[tuple[int, ...], list[ViewTree]]] = [{} for _ in query.atoms]
+        self._last: Row | None = None  # the last row that was looked up, of which atom, and its trees
+        self._last_atom, self._last_trees = 0, list[ViewTree]()
         self.load({})
 
     def load(self, rows: Mapping[int, Iterable[Row]]) -> None:
@@ -162,6 +164,7 @@ class HeavyLight(CountedView):
         self.thresholds = [max(2, round(self.base ** (cut / UNIT))) for cut in self.cuts]
         for variable in self.split.values():
             variable.choose(self.thresholds)
+        self._last = None
         parts: dict[ViewTree, dict[int, list[Row]]] = {one.tree: {} for one in self.classes}
         for atom, held in enumerate(self.held):
             together: dict[tuple[int, ...], list[Row]] = {}
@@ -178,7 +181,12 @@ class HeavyLight(CountedView):
 
     def _trees(self, atom: int, row: Row) -> list[ViewTree]:
         """The trees that a row belongs in."""
-        return self._trees_at(atom, self._levels(atom, row))
+        if self._last is row and self._last_atom == atom:  # it is looked up and changed, one after the other
+            return self._last_trees
+        levels = self._levels(atom, row)
+        self._last, self._last_atom = row, atom
+        self._last_trees = self._trees_of[atom].get(levels) or self._trees_at(atom, levels)
+        return self._last_trees
 
     def _trees_at(self, atom: int, levels: tuple[int, ...]) -> list[ViewTree]:
         """The trees of the rows of an atom whose values have these levels."""
@@ -236,6 +244,7 @@ class HeavyLight(CountedView):
         self._count[0] += len(moved)
         before = [self._trees(atom, row) for atom, row in moved]
         variable.put(value, level)
+        self._last = None
         after = [self._trees(atom, row) for atom, row in moved]
         for (atom, row), old, new in zip(moved, before, after, strict=True):
             for tree in old:
@@ -249,7 +258,10 @@ class HeavyLight(CountedView):
     # ── as a view ────────────────────────────────────────────────────────────────────────────
 
     def delta(self, atom: int, row: Row) -> Iterator[Weighted]:
-        return chain.from_iterable([tree.delta(atom, row) for tree in self._trees(atom, row)])
+        trees = self._trees(atom, row)
+        if len(trees) == 1:
+            return trees[0].delta(atom, row)
+        return chain.from_iterable([tree.delta(atom, row) for tree in trees])
 
     def answers(self) -> Iterator[Weighted]:
         return chain.from_iterable(one.tree.answers() for one in self.classes)

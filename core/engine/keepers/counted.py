@@ -112,11 +112,9 @@ class DerivingKeeper(Keeper):
                     entry.of(event, sign).append(Counting(self, task, sign > 0))
 
     def _hearing(self, joined: JoinedRule, relation: str, gains: bool) -> Listener:
-        change = joined.gain if gains else joined.lose
-
         def listener(step: Step, delta: Facts) -> None:
             derived = self.plus if gains else self.minus
-            change(step, relation, delta, derived)
+            joined.follow(step, relation, delta, derived, gains)
             if derived and not self.waiting:
                 step.wake(self)
 
