@@ -8,13 +8,13 @@
 | `iterated`   | any other recursion                    | semi-naive rounds, one job per relation  |
 | `in process` | what depends on one order of all facts | computed in the driver, through Arrow    |
 
-A recursive unit is computed in process if its inputs turn out to be small: this is decided, and
-reported, when it runs.
+A program with recursion is evaluated in process if all its inputs turn out to be small, and a
+recursive unit if its own are: this is decided, and reported, when it runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
@@ -80,6 +80,13 @@ class SparkPlan:
                 kept.append(one)
                 needed.update(one.reads)
         return tuple(reversed(kept))
+
+    def of(self, planned: Sequence[Planned]) -> Program:
+        """The program of some units, as written; its facts come with an evaluation."""
+        written = set(map(id, self.program.rules))  # without those that spell out an equivalence
+        rules = tuple(rule for one in planned for rule in one.unit.rules if id(rule) in written)
+        dominance = tuple(s for one in planned for s in one.unit.subsumptions)
+        return evolve(self.program, rules=rules, subsumptions=dominance, facts={}, inputs=())
 
     def alone(self, one: Planned) -> SparkPlan:
         """The plan of one unit: what it reads is given."""

@@ -39,6 +39,7 @@ class Keeper:
     """The state of one unit.  Subclasses define how it is maintained and described."""
 
     about: ClassVar[str] = ""  # its state, for `explain`
+    no_rule: ClassVar[str] = ""  # what is done with a change, where no delta rule runs
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         self.store, self.planned, self.number = store, planned, number
@@ -161,6 +162,12 @@ class Keeper:
     @classmethod
     def told_deltas(cls, planned: PlannedUnit) -> Iterator[str]:
         """The delta rules that run on a change, for `explain --deltas`."""
+        if cls.no_rule:
+            read = [
+                name for rule in planned.unit.rules for name in outside_relations(rule, planned.unit.relations)
+            ]
+            yield f"on insert or delete of {', '.join(dict.fromkeys(read))}:  no rule runs; {cls.no_rule}"
+            return
         for rule in planned.unit.rules:
             for relation in outside_relations(rule, ()):
                 for delta in each_delta_rule(rule, relation):
