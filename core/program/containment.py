@@ -91,7 +91,7 @@ def covered(rule: Rule, known: Iterable[Rule]) -> tuple[Rule, list[Covering]]:
     >>> two = Rule(Atom("two", (a, c)), (Atom("edge", (a, b)), Atom("edge", (b, c))), name="two#1")
     >>> one = Constant(1, Kind.NUMBER)
     >>> query = Rule(Atom("q", (z,)), (Atom("edge", (one, y)), Atom("edge", (y, z))))
-    >>> print(*covered(query, [two]))
+    >>> print(*covered(query, [two]))  # doctest: +ELLIPSIS
     q(z) :- two(1, z). [Covering(...)]
 
     Cost: bounded by `MOST_TRIES` for each of the rules.
