@@ -162,6 +162,27 @@ def ring(length: int) -> Callable[[int], Facts]:
     return facts
 
 
+def dense_ways(length: int) -> Callable[[int], Facts]:
+    """A cycle with far more ways than facts, from either side, that do not meet in the middle."""
+
+    def facts(size: int) -> Facts:
+        side, half = math.isqrt(size // length), length // 2 + 1
+        square = [(a, b) for a in range(side) for b in range(side)]
+        out: Facts = {f"r{n}": square for n in range(3, half + 1)}
+        out |= {f"r{n}": [(a + side, b + side) for a, b in square] for n in range(half + 1, length)}
+        out["r2"], out[f"r{length}"] = [(0, b) for b in range(side)], [(a + side, 0) for a in range(side)]
+        return out
+
+    return facts
+
+
+def clique_rule(corners: int) -> str:
+    names = "abcdefghij"
+    pairs = list(itertools.combinations(range(corners), 2))
+    body = [f"r{one}{other}({names[one]}, {names[other]})" for one, other in pairs]
+    return f"q({', '.join(names[:corners])}) :- {', '.join(body)}."
+
+
 def wheel(size: int) -> Facts:
     """Triangles with ten heavy values; the light ones are updated."""
     part = size // 20
@@ -377,6 +398,17 @@ CASES = [
     Case("4-cycle", cycle_rule(4), ring(4), toggle(("r1", (0, 0)))),
     Case("5-cycle", cycle_rule(5), ring(5), toggle(("r1", (0, 0)))),
     Case("6-cycle", cycle_rule(6), ring(6), toggle(("r1", (0, 0)))),
+    Case("7-cycle", cycle_rule(7), ring(7), toggle(("r1", (0, 0)))),
+    Case("9-cycle, dense", cycle_rule(9), dense_ways(9), toggle(("r1", (0, 0)))),
+    Case(
+        "K5",
+        clique_rule(5),
+        lambda size: {
+            **{f"r{n}": [(0, m) for m in range(size // 10)] for n in ("02", "03", "04", "12", "13", "14")},
+            **{f"r{n}": [(m, -1 - m) for m in range(size // 10)] for n in ("23", "24", "34")},
+        },
+        toggle(("r01", (0, 0))),
+    ),
     Case(
         "two triangles with an edge in common",
         "q(a, b, c, d) :- r(a, b), s(b, c), t(a, c), u(b, d), v(a, d).",

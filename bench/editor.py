@@ -42,7 +42,7 @@ busy{0}(x, n) :- path{0}(x, _), n = count : {{ path{0}(x, y), !road{0}(x, y) }},
 
 
 def program(lines: int) -> str:
-    """A program of about so many lines."""
+    """A program of about `lines` lines."""
     return "".join(BLOCK.format(number) for number in range(lines // BLOCK.count("\n")))
 
 

@@ -58,16 +58,17 @@ def played(
         if batch == 1:
             name, row = part[0]
             changes = (db.delete if part[0] in on else db.insert)(name, row)
+            on ^= {part[0]}
         else:
-            with db.transaction():
+            with db.transaction() as step:
                 for update in part:
                     (db.delete if update in on else db.insert)(*update)
-            changes = {}
-        for update in part:
-            on ^= {update}
+                    on ^= {update}
+            changes = step.changes
         done += len(part)
-        told += sum(len(changes[name]) for name in changes) - len(part)
-    return done, max(0, told)
+        given = {name for name, _ in part}
+        told += sum(len(changes[name]) for name in changes if name not in given)
+    return done, told
 
 
 def measured(case: Case, size: int, seconds: float) -> tuple[float, float, Fraction | None, str]:
@@ -88,7 +89,7 @@ def measured(case: Case, size: int, seconds: float) -> tuple[float, float, Fract
     used = [use for rule in rules for use in (rule["in_use"], *rule["in_use"]["parts"])]
     now = {use["strategy"] for use in used} - {"flow", "delta"}
     per = done + told
-    return max(1.0, work / per), taken / per * 1e6, exponent, " ".join(sorted(now)) or "delta"
+    return max(1.0, work / per), max(1e-3, taken / per * 1e6), exponent, " ".join(sorted(now)) or "delta"
 
 
 def slope(sizes: list[int], values: list[float]) -> float:

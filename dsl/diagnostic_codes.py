@@ -478,8 +478,9 @@ ENTRIES: tuple[Entry, ...] = (
         "no such strategy for this rule",
         "`.strategy` names a strategy that exists and that can maintain the rule before it",
         "Rules that are not recursive are maintained by `delta`, `view_tree`, "
-        "`calibrated`, `generations`, `heavy_light`, `auto` or `recompute`; recursive ones by `flow` (where a "
-        "column is carried along), `ranked` (on the compiled machine), `ranked_python` or `recompute`. "
+        "`calibrated`, `generations`, `heavy_light`, `factorized`, `auto` or `recompute`; recursive ones by "
+        "`flow` (where a column is carried along), `ranked` (on the compiled machine), "
+        "`ranked_python` or `recompute`. "
         "Without `.strategy` the planner chooses; `everlog explain` shows its choice and the reason.",
     ),
     # ── parameters ───────────────────────────────────────────────────────────────────────────────

@@ -36,6 +36,7 @@ COMMANDS: dict[str, str] = {
     "fmt": "format a program in the house style",
     "lsp": "run the language server, for editors",
     "mcp": "offer a database or a service to agents, as tools of the Model Context Protocol",
+    "advise": "say which relations are worth their memory, from what was measured",
     "explain": "show how a program will be run, and what an update can cost",
     "ies": "systems of auxiliary relations that maintain a recursive view: list, show, run, SQL",
     "programs": "the programs that ship with everlog: list, show, run, copy, make facts",

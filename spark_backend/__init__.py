@@ -8,7 +8,8 @@
 | `plan` | which unit runs how |
 | `frames` | rules as DataFrame plans |
 | `cyclic`, `tasks` | cyclic joins, and our own engine inside the tasks |
-| `evaluate`, `decomposed`, `iterate`, `in_process` | a whole program, and its recursion |
+| `evaluate` | a whole program |
+| `decomposed`, `iterate`, `best_rounds`, `in_process` | its recursion |
 | `executor` | the protocol of `core.program.executor` on top |
 | `batches` | changes of results that live on Spark |
 """

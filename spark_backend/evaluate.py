@@ -1,9 +1,11 @@
 """A whole program on Spark: from DataFrames or rows to DataFrames.
 
-Units are evaluated in order.  A unit that is not recursive only adds to the plan, which Spark
+Recursion runs many jobs.  So the inputs of a program that has some are fetched first, in one job
+and up to a limit, and if all of them arrive the program is evaluated in the driver.  Otherwise
+units are evaluated in order.  A unit that is not recursive only adds to the plan, which Spark
 optimizes and runs as a whole when rows are needed; a relation that is read more than once is
-cached.  A recursive unit is computed at once, according to its plan; if it may be small, its inputs
-are fetched first, up to a limit, and if all of them arrive it is computed in the driver.
+cached.  A recursive unit is computed at once, according to its plan; what it reads may be small
+where the inputs are not, so it is fetched in the same way.
 
 Use the resulting frames inside `telling(program)`, so that a division by zero on a worker raises
 the same EvaluationError as in process.
@@ -12,16 +14,20 @@ the same EvaluationError as in process.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from everlog.core import program as p
+from everlog.core.evaluate.seminaive import Evaluation
+from everlog.core.evaluate.seminaive import evaluate as in_process
 from everlog.core.program import Atom, Program, Row, Rule
+from everlog.core.program.aggregates.best_values import best_maps
 from everlog.core.program.fact_rows import declared, fact_rows
-from everlog.core.runtime.guards import LimitExceeded
+from everlog.core.runtime.guards import LimitExceeded, Limits
+from everlog.spark_backend.best_rounds import BestRounds
 from everlog.spark_backend.column_types import (
     collected,
     fetch,
@@ -75,7 +81,8 @@ def telling(program: Program) -> Iterator[None]:
 class Evaluated(Mapping[str, "DataFrame"]):
     """The relations of a program; `ways` says how each was computed.
 
-    `rows` are those of relations in the driver; `few` says that all base facts are there.
+    `rows` are those of relations in the driver; `few` says that all base facts are there.  `whole`
+    has all relations, if they were evaluated in the driver: a frame is made when it is asked for.
     """
 
     def __init__(
@@ -85,17 +92,26 @@ class Evaluated(Mapping[str, "DataFrame"]):
         kept: list[DataFrame],
         rows: Mapping[str, list[Row]],
         few: bool,
+        whole: Evaluation | None = None,
     ) -> None:
-        self._facts, self.ways, self._kept, self.rows, self.few = dict(facts), dict(ways), kept, rows, few
+        self._facts, self.ways, self._kept, self.rows, self.few = facts, dict(ways), kept, rows, few
+        self._whole = whole
 
     def __getitem__(self, name: str) -> DataFrame:
         return distinct(self._facts[name]).frame
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._facts)
+        return iter(self.ways)
 
     def __len__(self) -> int:
-        return len(self._facts)
+        return len(self.ways)
+
+    def size(self, name: str) -> int:
+        return self[name].count() if self._whole is None else self._whole.size(name)
+
+    def rows_here(self, name: str) -> Iterable[Row] | None:
+        """The rows of a relation, sorted, if all relations are in the driver."""
+        return None if self._whole is None else self._whole.rows(name)
 
     def release(self) -> None:
         """Free the caches of the relations; frames that are used again are recomputed."""
@@ -147,6 +163,20 @@ class _Given:
     rows: list[Row] | None  # if they are in the driver
 
 
+class _Frames(dict[str, Facts]):
+    """Relations in the driver as frames, each made when it is first asked for."""
+
+    def __init__(self, spark: SparkSession, whole: Evaluation) -> None:
+        super().__init__()
+        self._spark, self._whole = spark, whole
+
+    def __missing__(self, name: str) -> Facts:
+        program = self._whole.program
+        rows = self._whole.relations.rows(name)
+        self[name] = Facts(frame_of_rows(self._spark, rows, kinds_of(program.relations[name])))
+        return self[name]
+
+
 class Evaluator:
     def __init__(
         self,
@@ -177,6 +207,9 @@ class Evaluator:
         self._few = None not in sizes and sum(size or 0 for size in sizes) <= FEW
         uses = self._uses(planned, wanted)
         with telling(self._program):
+            whole = self._whole(planned, given)
+            if whole is not None:
+                return self._here(planned, whole)
             for one in planned:
                 self._ways.update(dict.fromkeys(one.unit.relations, one.way))
                 mine = {name: given[name] for name in one.unit.relations}
@@ -185,6 +218,36 @@ class Evaluator:
                 else:
                     self._recursive(one, mine)
         return Evaluated(self._facts, self._ways, self._kept, self._rows, self._few)
+
+    def _whole(self, planned: Sequence[Planned], given: Mapping[str, _Given]) -> Evaluation | None:
+        """Evaluate everything in the driver; None without recursion, or if it is too large."""
+        if self._settings.recursion != "auto" or all(one.way in (GIVEN, PLAN) for one in planned):
+            return None
+        rows = {name: one.rows for name, one in given.items() if one.rows is not None}
+        limit = self._settings.small - sum(map(len, rows.values()))
+        if limit < 0:
+            return None
+        frames = {name: one.facts.frame for name, one in given.items() if one.rows is None}
+        kinds = {name: kinds_of(self._program.relations[name]) for name in frames}
+        fetched = fetch({name: (frame, kinds[name]) for name, frame in frames.items()}, limit)
+        if fetched is None:
+            return None
+        try:
+            program = self._planned.of(planned)
+            return in_process(program, {**rows, **fetched}, limits=Limits(facts=self._settings.most))
+        except LimitExceeded:
+            return None
+
+    def _here(self, planned: Sequence[Planned], whole: Evaluation) -> Evaluated:
+        """The relations of an evaluation in the driver."""
+        for one in planned:
+            names = one.unit.relations
+            self._ways.update(dict.fromkeys(names, GIVEN if one.way == GIVEN else IN_PROCESS))
+            if one.way not in (GIVEN, PLAN):
+                self._tell(one, sum(map(whole.size, names)))
+        few = [name for name in self._ways if self._few and whole.size(name) <= FEW]
+        rows = {name: list(whole.relations.rows(name)) for name in few}
+        return Evaluated(_Frames(self._spark, whole), self._ways, [], rows, self._few, whole)
 
     def _uses(self, planned: Iterable[Planned], wanted: Collection[str] | None) -> Counter[str]:
         uses = Counter(list(self._program.relations if wanted is None else wanted))
@@ -291,6 +354,9 @@ class Evaluator:
             self._ways.update(dict.fromkeys(names, ITERATED))
         reads = {name: self._facts[name] for name in one.reads}
         iteration = Iteration(self._rules, one.unit, reads, self._settings, self._progress)
+        if one.unit.subsumptions:
+            maps = best_maps(self._program, names)
+            iteration = BestRounds(self._rules, one.unit, reads, self._settings, self._progress, maps)
         self._facts.update(iteration.run(seeds))
         self._weights.update(dict.fromkeys(names, 1))
 

@@ -209,7 +209,7 @@ class Iteration:
         for name, piece in new.items():
             if piece.size:
                 self.known[name].pieces.append(piece)
-                self._merge(self.known[name])
+                self._merge(name)
         return {name: new.get(name, empty) for name in self._unit.relations}
 
     def _reading(self, place: int, delta: Piece) -> Lookup:
@@ -250,14 +250,19 @@ class Iteration:
             fresh = fresh.sortWithinPartitions(*known.names)
         return self._checkpoints.cut(fresh.select(*known.order))
 
-    def _merge(self, known: Known) -> None:
+    def _united(self, name: str, frames: Sequence[DataFrame]) -> DataFrame:
+        """The facts of several pieces."""
+        return union([Facts(frame) for frame in frames]).frame
+
+    def _merge(self, name: str) -> None:
         """Merge the newest pieces if there are many."""
+        known = self.known[name]
         if len(known.pieces) - known.fixed <= self._settings.compact:
             return
         newest = [known.pieces.pop()]
         while len(known.pieces) > known.fixed and known.pieces[-1].size < 2 * sum(piece.size for piece in newest):
             newest.append(known.pieces.pop())
-        merged = union([Facts(piece.frame) for piece in newest]).frame.select(*known.names)
+        merged = self._united(name, [piece.frame for piece in newest]).select(*known.names)
         placed = merged.repartition(self._parts, *known.keys).sortWithinPartitions(*known.names)
         known.pieces.append(self._checkpoints.cut(placed.select(*known.order)))
         for piece in newest[1:]:  # the newest is Δ, which is read once more

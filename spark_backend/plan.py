@@ -8,13 +8,13 @@
 | `iterated`   | any other recursion                    | semi-naive rounds, one job per relation  |
 | `in process` | what depends on one order of all facts | computed in the driver, through Arrow    |
 
-A recursive unit is computed in process if its inputs turn out to be small: this is decided, and
-reported, when it runs.
+A program with recursion is evaluated in process if all its inputs turn out to be small, and a
+recursive unit if its own are: this is decided, and reported, when it runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
@@ -22,9 +22,11 @@ from attrs import evolve, field, frozen
 
 from everlog.core import program as p
 from everlog.core.program import Atom, Program, Rule, Variable
+from everlog.core.program.aggregates.best_values import only_maps
 from everlog.core.program.aggregates.growing import grows_through
 from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit, units
+from everlog.spark_backend.best_rounds import why_not_grouped
 from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin, cyclic_join
 from everlog.spark_backend.frames.expressions import NotOnSpark, refuse
 from everlog.spark_backend.in_process import program_of
@@ -78,6 +80,13 @@ class SparkPlan:
                 kept.append(one)
                 needed.update(one.reads)
         return tuple(reversed(kept))
+
+    def of(self, planned: Sequence[Planned]) -> Program:
+        """The program of some units, as written; its facts come with an evaluation."""
+        written = set(map(id, self.program.rules))  # without those that spell out an equivalence
+        rules = tuple(rule for one in planned for rule in one.unit.rules if id(rule) in written)
+        dominance = tuple(s for one in planned for s in one.unit.subsumptions)
+        return evolve(self.program, rules=rules, subsumptions=dominance, facts={}, inputs=())
 
     def alone(self, one: Planned) -> SparkPlan:
         """The plan of one unit: what it reads is given."""
@@ -134,7 +143,7 @@ def _planned(program: Program, unit: Unit, settings: Settings, cyclic: Collectio
     if any(relation.choices for relation in relations):
         return Planned(unit, IN_PROCESS, "a choice domain admits facts in one order")
     if unit.subsumptions:
-        return Planned(unit, IN_PROCESS, "subsumption drops facts round by round")
+        return _with_subsumptions(program, unit, settings)
     if any(relation.lattices for relation in relations):
         return Planned(unit, IN_PROCESS, "the values of lattices are joined")
     if any(True for _ in grows_through(unit)):
@@ -157,6 +166,16 @@ def _planned(program: Program, unit: Unit, settings: Settings, cyclic: Collectio
     if carried is not None:
         return Planned(unit, ITERATED, "as was asked")
     return Planned(unit, ITERATED, "no column is carried along by every recursive atom")
+
+
+def _with_subsumptions(program: Program, unit: Unit, settings: Settings) -> Planned:
+    maps = only_maps(program, unit)
+    if isinstance(maps, str):
+        return Planned(unit, IN_PROCESS, "subsumption drops facts round by round")
+    why = "as was asked" if settings.recursion == IN_PROCESS else why_not_grouped(program, maps)
+    if why:
+        return Planned(unit, IN_PROCESS, why)
+    return Planned(unit, ITERATED, "the best value of each key, by grouping")
 
 
 def _closing(program: Program, unit: Unit) -> Iterator[Rule]:

@@ -22,12 +22,13 @@ class Settings:
     `cyclic` is the strategy of a cyclic join: `cube` (inside the tasks), `plan` (two atoms at a
     time), or `auto`, a cube if the plan would have many intermediate rows.
 
-    `small` is the number of rows that a recursive unit may read to be computed in process; beyond
-    `most` facts it is returned to Spark.  `shipped` is the number of rows of other relations that a
-    decomposed unit may send to each task.  `partitions` is the number of parts of a recursion (0:
-    as in the session, at most two per core).  `compact` is the number of pieces of known facts that
-    are not merged.  `reliable` checkpoints go to the session's checkpoint folder and survive a lost
-    executor; otherwise executors keep them (None: only on `local[…]`).
+    `small` is the number of rows that a program with recursion, or a recursive unit, may read to be
+    computed in process; beyond `most` facts it is returned to Spark.  `shipped` is the number of
+    rows of other relations that a decomposed unit may send to each task.  `partitions` is the
+    number of parts of a recursion (0: as in the session, at most two per core).  `compact` is the
+    number of pieces of known facts that are not merged.  `reliable` checkpoints go to the session's
+    checkpoint folder and survive a lost executor; otherwise executors keep them (None: only on
+    `local[…]`).
     """
 
     recursion: str = "auto"

@@ -77,6 +77,7 @@ EXECUTORS: dict[str, Executor] = {
     "calibrated": Incremental({"*": "calibrated"}, large=10**9),
     "generations": Incremental({"*": "generations"}, large=10**9),
     "heavy and light": Incremental({"*": "heavy_light"}, large=10**9),
+    "factorized": Incremental({"*": "factorized"}, large=10**9),
 }
 
 

@@ -78,5 +78,5 @@ EXECUTORS = {
     "hasty": Hasty({"*": "ranked"}, large=10**9),
     "hasty python": Hasty({"*": "ranked_python"}, large=10**9),
 }
-for join in ("view_tree", "calibrated", "generations", "heavy_light"):  # wherever they serve
+for join in ("view_tree", "calibrated", "generations", "heavy_light", "factorized"):  # wherever they serve
     EXECUTORS[join] = Incremental({"*": join}, large=10**9)

@@ -7,8 +7,9 @@ leave a share of the rows.  The cost of an order is the sum of the rows tried.
 Up to `EXHAUSTIVE` atoms, dynamic programming over sets of atoms finds the best order (Selinger
 et al., SIGMOD 1979): of two ways to join the same atoms, the dearer one is dropped.  A larger body
 is ordered greedily, and an atom is looked at again only when one of its variables has been bound,
-so that a body of thousands of atoms does not cost the square of them.  Greedily, too, where tables
-are so small (`FEW`) that a search takes longer than any order.
+so that a body of thousands of atoms does not cost the square of them.  Greedily, too, where the
+greedy order of a delta rule tries next to nothing (`QUICK`).  Where tables are so small (`FEW`)
+that a search takes longer than any order, they are joined by size.
 
 The code for a body works on sets.  A variable whose values are never run through, because whole
 sets are intersected at the bottom (the set variable) or united on the way, costs a share of a step.
@@ -17,6 +18,7 @@ sets are intersected at the bottom (the set variable) or united on the way, cost
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import takewhile
 from typing import NamedTuple, TypeAlias
@@ -24,7 +26,7 @@ from typing import NamedTuple, TypeAlias
 from attrs import evolve, frozen
 
 from everlog.core import program as p
-from everlog.core.codegen.trial_joins import NOTHING, Extension, Trial, extended, given, tested, weighed
+from everlog.core.codegen.trial_joins import NOTHING, Extension, Trial, extended, given, sampled, tested, weighed
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -43,7 +45,8 @@ from everlog.core.storage.shape import Columns
 from everlog.core.storage.table_statistics import Guess, Selection, Statistics
 
 EXHAUSTIVE = 8  # atoms and ranges of a body, of which all orders are looked at
-FEW = 1000  # combinations of rows: to try them all takes less time than to look at all orders
+QUICK = 8  # rows tried for each row of Δ: an order that needs no search
+FEW = 64  # combinations of rows: to try them all takes less time than to look at all orders
 TINY = 24  # rows: such an atom may be joined before one that shares a variable with the others
 _IN_A_SET = 0.1  # steps for a value that a set operation goes through in C
 _UNION = 0.2
@@ -93,7 +96,7 @@ class _Candidate(NamedTuple):
     found: Extension | None  # by a trial
 
     def joins_at_least(self, rows: float) -> _Candidate:
-        """The same where so many rows are left: no row is tried less often than it is left."""
+        """The same candidate if at least `rows` are left: it tries each of them once or more."""
         return self._replace(cost=max(self.cost, self.prefix.cost + self.prefix.rows + rows))
 
 
@@ -102,8 +105,9 @@ class Ordering:
 
     `bound` are the variables that have values before the body begins; `first` is the place of an
     atom that comes first, `late` of one that waits for one of its variables.  `fixed` has the
-    places of all atoms, if their order is not to be chosen.  The statistics of relations are looked
-    up by name.
+    places of all atoms, if their order is not to be chosen.  With `shown`, a loop ends at its first
+    row when all of these variables have values.  `begin` has values of the bound variables.  The
+    statistics of relations are looked up by name.
     """
 
     def __init__(
@@ -117,7 +121,10 @@ class Ordering:
         late: int | None = None,
         observed: Observed | None = None,
         fixed: Sequence[int] = (),
+        shown: Set[Variable] | None = None,
+        begin: Trial | None = None,
     ) -> None:
+        self.shown, self.begin = shown, begin
         self.observed, self.fixed = observed or {}, fixed
         self.body, self.statistics, self.first, self.late = body, statistics, first, late
         self.set_variable = set_variable
@@ -147,8 +154,15 @@ class Ordering:
         if self.first is not None:
             start = self._next(start, self.first)
             left.remove(self.first)
-        searched = len(left) <= EXHAUSTIVE and not self._is_small(left)
-        self.final = (self._exhaustive if searched else self._greedy)(start, left)
+        if self._is_small(left):
+            self.final = self._by_size(start, left)
+            return self.final.order
+        if self.first is not None:
+            found = self._greedy(start, left)
+            if found.cost - start.cost <= start.rows * (len(left) + QUICK):
+                self.final = found
+                return found.order
+        self.final = (self._exhaustive if len(left) <= EXHAUSTIVE else self._greedy)(start, left)
         return self.final.order
 
     def _is_small(self, left: Sequence[int]) -> bool:
@@ -156,7 +170,7 @@ class Ordering:
         combinations = 1.0
         for position in left:
             literal = self.body[position]
-            if not isinstance(literal, Atom):
+            if not isinstance(literal, Atom) or position == self.late:
                 return False
             combinations *= max(self._known(literal).rows, 1.0)
         return combinations <= FEW
@@ -170,6 +184,14 @@ class Ordering:
     def rows(self) -> float:
         """The estimated matches of the whole body."""
         return self.final.rows
+
+    def trial_of(self, variables: Sequence[Variable]) -> Trial | None:
+        """Values of some variables, as a mean row of the body has them; None if that is unknown."""
+        sources = [source for v in variables if (source := self.final.sources.get(v)) is not None]
+        if len(sources) < len(variables) or len({place for _, _, place in sources}) != 1:
+            return None
+        known = sources[0][0]
+        return sampled({v: column for v, (_, column, _) in zip(variables, sources, strict=True)}, known)
 
     def values_of(self, variable: Variable) -> float:
         """About how many different values a variable has in the chosen order."""
@@ -187,7 +209,7 @@ class Ordering:
                 prefix = self._next(prefix, position)
         return prefix
 
-    # ── two ways to search ───────────────────────────────────────────────────────────────────
+    # ── three ways to search ───────────────────────────────────────────────────────────────────
 
     def _exhaustive(self, start: _Prefix, left: list[int]) -> _Prefix:
         layer, trials = {0: start}, {0: self._first_trial(start)}
@@ -218,17 +240,46 @@ class Ordering:
         if not tried:
             return self._chosen(candidates), None
         known = next((one for one in tried if one.trial.exact), tried[0])
-        if self.set_variable is None:
+        are_all = self.set_variable is None and not any(self._ends(one.prefix) for one in candidates)
+        if are_all:
             candidates = [one.joins_at_least(known.left) for one in candidates]
         best = self._chosen(candidates)
         trial, left = self._tested_trial(known.trial, known.left)
-        if self.set_variable is None:
+        if are_all:
             best = evolve(best, rows=left)
         return best, trial if trial.can_go_on else None
+
+    def _ends(self, prefix: _Prefix) -> bool:
+        """Whether one row of each further atom is enough."""
+        return self.shown is not None and self.shown <= prefix.sources.keys()
 
     def _chosen(self, candidates: Sequence[_Candidate]) -> _Prefix:
         best = min(candidates, key=_cost)
         return self._joined(best.cost, best.rows, best.tried, best.prefix, best.position)
+
+    def _by_size(self, start: _Prefix, left: list[int]) -> _Prefix:
+        """The smallest tables first, each after one that it shares a variable with."""
+        sizes = {position: self._looked_up(position).rows for position in left}
+        order, rows, cost = list(start.order), start.rows, start.cost
+        sources = dict(start.sources)
+        waiting = sorted(left, key=sizes.__getitem__)
+        while waiting:
+            place = next(
+                (i for i in waiting if not sources or not self.variables[i].isdisjoint(sources)), waiting[0]
+            )
+            waiting.remove(place)
+            bound = self.variables[place].intersection(sources)
+            tried = sizes[place]
+            for column, argument in self.columns[place]:
+                if argument in bound:
+                    tried /= self._known(self._atom(place)).distinct((column,))
+            cost += rows * (1.0 + tried)
+            rows *= tried
+            order.append(Estimate(place, tried, rows, rows, bound))
+            known = self._looked_up(place)
+            for column, argument in self.columns[place]:
+                sources.setdefault(argument, (known, column, place))
+        return self._tested(_Prefix(cost, rows, sources, tuple(order), start.tested))
 
     def _greedy(self, start: _Prefix, left: list[int]) -> _Prefix:
         """The next atom is the one that leaves the fewest rows, looked up in a heap."""
@@ -284,12 +335,15 @@ class Ordering:
     # ── trials ───────────────────────────────────────────────────────────────────────────────
 
     def _first_trial(self, start: _Prefix) -> Trial | None:
-        if self.first is None:
-            return self._tested_trial(NOTHING, 1.0)[0]
-        atom = self.body[self.first]
-        assert isinstance(atom, Atom)
-        found = extended(NOTHING, atom, self._known(atom), sampled=True)
-        return None if found is None else self._tested_trial(found.trial, found.left)[0]
+        trial, left = self.begin or NOTHING, 1.0
+        if self.first is not None:
+            atom = self._atom(self.first)
+            found = extended(NOTHING, atom, self._known(atom), sampled=True)
+            if found is None:
+                return None
+            trial, left = found.trial, found.left
+        trial, _ = self._tested_trial(trial, left)
+        return trial if trial.can_go_on else None
 
     def _tried(self, trial: Trial | None, prefix: _Prefix, position: int) -> Extension | None:
         """One more atom, tried on the rows of a trial; None if that cannot be."""
@@ -298,7 +352,19 @@ class Ordering:
             return None
         if any(v in prefix.sources and v not in trial.columns for v in self.variables[position]):
             return None
-        return extended(trial, literal, self._known(literal))
+        found = extended(trial, literal, self._known(literal))
+        return found if found is None or found.trial.can_go_on else self._unmatched(trial, found, prefix, position)
+
+    def _unmatched(self, trial: Trial, found: Extension, prefix: _Prefix, position: int) -> Extension:
+        """None of a sample has matched: few rows do, each with as many as a frequent value has."""
+        most = math.inf
+        columns = [c for c, argument in self.columns[position] if argument in trial.columns]
+        if len(columns) == 1:
+            known = self._looked_up(position)
+            shares = [*known.frequent(columns[0]).values(), known.rare(columns[0])]
+            most = known.rows * max(shares) / len(trial.rows)
+        matches = min(self._matches(prefix, position)[1], most)
+        return evolve(found, tried=max(found.tried, matches), matches=matches, left=trial.total * matches)
 
     def _tested_trial(self, trial: Trial, left: float) -> tuple[Trial, float]:
         """A trial, and the rows of its prefix, after the tests that are ready."""
@@ -335,6 +401,8 @@ class Ordering:
         literal = self.body[position]
         new = self.variables[position].difference(prefix.sources)
         tried, matches = self._matches(prefix, position) if found is None else (found.tried, found.matches)
+        if self._ends(prefix):
+            tried, matches = min(tried, max(tried / max(matches, _FEW), 1.0)), min(matches, 1.0)
         rows, weight = prefix.rows * max(matches, _FEW), 1.0
         if self.set_variable in new:
             if len(new) == 1 and prefix.sources:  # sets are intersected: their values are not run through
@@ -378,6 +446,11 @@ class Ordering:
                 found[source[2]] = source[0], (*mine, column), (*theirs, source[1])
         return found
 
+    def _atom(self, position: int) -> Atom:
+        literal = self.body[position]
+        assert isinstance(literal, Atom)
+        return literal
+
     def _known(self, atom: Atom) -> Statistics:
         found = self.statistics.get(atom.relation)
         return Guess(len(atom.args)) if found is None else found
@@ -385,16 +458,14 @@ class Ordering:
     def _looked_up(self, position: int) -> Statistics:
         """The rows of an atom that have its constants: an index gives them."""
         if position not in self._looked:
-            atom = self.body[position]
-            assert isinstance(atom, Atom)
+            atom = self._atom(position)
             self._looked[position] = self._known(atom).selected(Selection(_constants(atom)))
         return self._looked[position]
 
     def _left(self, position: int) -> Statistics:
         """The rows of an atom that pass all tests that need nothing else."""
         if position not in self._passed:
-            atom = self.body[position]
-            assert isinstance(atom, Atom)
+            atom = self._atom(position)
             self._passed[position] = self._known(atom).selected(self._selection(atom))
         return self._passed[position]
 
@@ -434,8 +505,7 @@ class Ordering:
 
     def _matched(self, prefix: _Prefix, position: int, known: Statistics) -> float:
         """The rows among those known that match one row of the prefix."""
-        atom = self.body[position]
-        assert isinstance(atom, Atom)
+        atom = self._atom(position)
         columns: list[int] = []
         shares: list[float] = []
         for column, argument in self.columns[position]:

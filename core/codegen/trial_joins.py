@@ -53,6 +53,16 @@ class Trial:
 NOTHING = Trial({}, [()], [1.0])  # the prefix of no atoms
 
 
+def sampled(columns: Mapping[Variable, int], known: Statistics) -> Trial | None:
+    """A trial that stands for one row: values of columns of a relation."""
+    some = known.sample[:: len(known.sample) // ROWS + 1]
+    rows = [tuple([row[column] for column in columns.values()]) for row in some]
+    if not rows:
+        return None
+    places = {variable: place for place, variable in enumerate(columns)}
+    return Trial(places, rows, [1.0 / len(rows)] * len(rows), known.complete and len(some) == len(known.sample))
+
+
 @frozen
 class Extension:
     """One more atom: the rows that it tries and that match, for each row of the prefix.
@@ -74,7 +84,7 @@ def extended(trial: Trial, atom: Atom, known: Statistics, sampled: bool = False)
     parts = [_part(trial, argument) for argument in atom.args]
     columns = tuple(c for c, part in enumerate(parts) if part is not None)
     keys = _keys(trial, parts)
-    if not columns and not sampled and (not known.complete or len(known.sample) > _BEGIN):
+    if not columns and not (sampled or known.begins or (known.complete and len(known.sample) <= _BEGIN)):
         return None
     wanted = dict.fromkeys(keys)
     partners = known.partners(columns, wanted, max(2, _FOUND // max(len(wanted), 1)))

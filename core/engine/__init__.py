@@ -11,6 +11,7 @@
 | `engine` | small and large steps, reads, changes of rules |
 | `compiled_query` | compiled queries |
 | `demands` | who asks for what of relations on demand |
+| `usage`, `advice` | who reads what; which relations are worth their memory |
 | `explain`, `statistics`, `told_statistics` | plan, delta rules and measurements, for readers |
 """
 

@@ -20,6 +20,7 @@ from attrs import evolve
 
 from everlog.core.engine.engine import Engine
 from everlog.core.engine.stepping.store import Store
+from everlog.core.engine.usage import columns_asked
 from everlog.core.ir.compile import Compiled, compile_rule
 from everlog.core.ir.printer import LAZY, Access
 from everlog.core.ir.uses import Action, Use
@@ -60,6 +61,7 @@ class CompiledQuery:
         self._distinct = len(rules) < 2 and not any(may_repeat(_showing_parameters(rule)) for rule in rules)
         reads = dict.fromkeys(atom.relation for rule in rules for atom, _ in atoms_of(rule.body))
         self._reads = tuple(name for name in reads if name != PARAMETERS)
+        self._asks = [each for rule in rules for each in columns_asked(rule) if each[0] != PARAMETERS]
         self._covering: list[Covering] = []  # relations that are read instead of parts of the bodies
         self._code: list[Compiled] = []
         self._sizes: dict[str, int] = {}
@@ -72,6 +74,9 @@ class CompiledQuery:
         Cost: that of the joins, as far as the caller iterates; missing indexes are built once
         lookups have cost as much.
         """
+        usage = self._engine.usage
+        for each in self._asks:
+            usage.read(*each)
         demands = self._engine.demands
         if any(map(demands.is_on_demand, self._reads)):
             return iter(demands.answers(self._written, parameters))

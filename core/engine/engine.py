@@ -38,6 +38,7 @@ from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.engine.stepping.work import Enough
 from everlog.core.engine.told_statistics import told
+from everlog.core.engine.usage import Usage
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
 from everlog.core.evaluate.shown_plans import ShownPlan
@@ -167,6 +168,7 @@ class Engine:
         self.anew: dict[str, tuple[int, int]] = {}  # unit → steps in which it gave up following, the last one
         self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its ranks, seconds
         self.demands = Demands(self)
+        self.usage = Usage()
         plan = make_plan(program, self._asked)
         self._network = Network(plan, reported_by(plan, program))
         self._base_facts = 0
@@ -438,7 +440,8 @@ class Engine:
         if fused is None and (name, insert) not in self._proved:  # what is fused only counts
             self._prove_for(name, insert)
         step, guard = self._small, self.guard
-        step.again()
+        if fused is None or step.undo:
+            step.again()
         rows: dict[str, dict[Row, int]] = {name: {row: 1 if insert else -1}}
         number = self._base_facts + (1 if insert else -1)
         with guard:
@@ -455,7 +458,7 @@ class Engine:
                 if self.seal is not None:
                     self._have_sealed({name: ([], [row]) if insert else ([row], [])})
                 step.undo.clear()
-                anew = self._anew_after(step) if step.anew else self.anew
+                anew = self.anew if fused is not None or not step.anew else self._anew_after(step)
                 self._base_facts, self.anew, guard.committed = number, anew, True
             except BaseException as error:
                 self._take_back(step, error)
@@ -644,6 +647,7 @@ class Engine:
 
     def stream(self, relation: str) -> Iterator[Row]:
         """The facts of a relation in no order, to be read before the next step."""
+        self.usage.read(relation, ())
         if self.demands.is_on_demand(relation):
             return iter(self.demands.lookup(relation, {}))
         return self._table(relation).rows()
@@ -653,6 +657,7 @@ class Engine:
 
     def rows(self, relation: str) -> Iterable[Row]:
         """The facts of a relation in sorted order."""
+        self.usage.read(relation, ())
         if self.demands.is_on_demand(relation):
             return sorted(self.demands.lookup(relation, {}))
         table = self._table(relation)
@@ -681,6 +686,7 @@ class Engine:
 
         Cost: that of the facts found, once there is an index.
         """
+        self.usage.lookup(relation, bound)
         if self.demands.is_on_demand(relation):
             yield from self.demands.lookup(relation, bound)
             return

@@ -28,7 +28,7 @@ from everlog.core.ir.compile import planned
 from everlog.core.ir.heads import RulePrinter
 from everlog.core.ir.printer import MAX_LOOPS, Access
 from everlog.core.ir.python_text import key_text, packed
-from everlog.core.ir.set_operations import Derive, Row, SetOperation
+from everlog.core.ir.set_operations import Derive, Row, SetOperation, SetPlan
 from everlog.core.ir.uses import Action, Meter, Use
 from everlog.core.program import Failure, Kind, Variable
 from everlog.core.program import Row as Fact
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
 
 Told: TypeAlias = dict[str, dict[Fact, int]]
+Orders: TypeAlias = dict[tuple[str, int | None], SetPlan]  # by rule, and position of Δ
 Fused: TypeAlias = Callable[["Step", Fact, Told], None]
 
 MOST_UNITS = 40  # reached by one update
@@ -96,8 +97,8 @@ class RowPrinter(RulePrinter):
 class Function:
     """A function under construction: the effect of a row that comes or goes."""
 
-    def __init__(self, network: Network, relation: str) -> None:
-        self.network, self.store = network, network.store
+    def __init__(self, network: Network, relation: str, orders: Orders) -> None:
+        self.network, self.store, self.orders = network, network.store, orders
         self.lines: list[Line] = []
         self.expressions = Expressions(self.store.functors)
         self.scope = self.expressions.scope
@@ -189,7 +190,11 @@ class Function:
         meter = None if work is None else Meter(work, Enough, LOCAL, TURN)
         use = Use(Action.COUNT, living=True, row_given=True, failing=self.store.failing, meter=meter)
         store, pending = self.store, self.pending[id(keeper)]
-        plan = planned(rule, task.position, store.shapes, store.statistics(rule), use, sets=False)
+        plan = self.orders.get((rule.name, task.position))
+        if plan is None:
+            plan = planned(rule, task.position, store.shapes, store.statistics(rule), use, sets=False)
+            self.orders[rule.name, task.position] = plan
+        plan = evolve(plan, use=use)
         printer = RowPrinter(
             store.shapes,
             self.expressions,
@@ -210,7 +215,8 @@ class Function:
             self.line(line.depth if printer.skips else line.depth - 1, line.text)
         if work is not None:
             name = self.named(work, "w")
-            self.line(depth, f"{name}[0] += _n; {name}[1] += _m; {name}[2] += 1")
+            self.line(depth, f"if _n: {name}[0] += _n; {name}[1] += _m")
+            self.line(depth, f"{name}[2] += 1")
 
     # ── turns ────────────────────────────────────────────────────────────────────────────────
 
@@ -302,11 +308,14 @@ def _counts_groups(keeper: object) -> bool:
     return group is not None and group.op == "count" and group.kind is not Kind.FLOAT and not group.may_fail
 
 
-def fused(network: Network, relation: str, insert: bool) -> Fused | None:
-    """The function of an insert (or delete) of one row; None if it cannot be compiled."""
+def fused(network: Network, relation: str, insert: bool, orders: Orders) -> Fused | None:
+    """The function of an insert (or delete) of one row; None if it cannot be compiled.
+
+    `orders` has the plans of delta rules that were made before, and gets those that are made.
+    """
     if network.is_filtered(relation):
         return None
     try:
-        return Function(network, relation).written(relation, "insert" if insert else "delete")
+        return Function(network, relation, orders).written(relation, "insert" if insert else "delete")
     except CannotFuse:
         return None

@@ -37,6 +37,7 @@ from everlog.core.joins.join_strategies import (
     AUTO,
     CALIBRATED,
     DELTA,
+    FACTORIZED,
     GENERATIONS,
     HEAVY_LIGHT,
     JOINS,
@@ -47,7 +48,13 @@ if TYPE_CHECKING:
     from everlog.core.engine.network import Network
 
 # Units of work: see core.engine.stepping.work.  One is about ten nanoseconds.
-FAIR = {VIEW_TREE: 1_700, HEAVY_LIGHT: 2_000, GENERATIONS: 3_300, CALIBRATED: 2_300}  # for one row
+FAIR = {
+    VIEW_TREE: 1_700,
+    HEAVY_LIGHT: 2_000,
+    GENERATIONS: 3_300,
+    CALIBRATED: 2_300,
+    FACTORIZED: 2_500,
+}  # for one row
 COMBINATION = 250  # and for each combination of generations
 PRICE = 300  # to put one tuple into a view
 LEAST = 50_000  # no view is built for less

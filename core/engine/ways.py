@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from everlog.core.engine.fused import Fused, fused
+from everlog.core.engine.fused import Fused, Orders, fused
 from everlog.core.engine.network import Network
 from everlog.core.storage.table_statistics import is_other_size
 from everlog.core.storage.tables import TableOf
 
 
 class Ways:
-    """Functions are rebuilt when tables got new indexes, or very different sizes."""
+    """Functions are rebuilt when tables got new indexes, or very different sizes.
+
+    Their orders of joins are chosen again only for other sizes.
+    """
 
     def __init__(self, network: Network, relations: Iterable[str]) -> None:
         self._network, self._relations = network, frozenset(relations)
         self._fused: dict[tuple[str, bool], Fused | None] = {}
+        self._orders: Orders = {}
         self._indexes = TableOf.built
         self._sizes: dict[str, int] = {}
 
@@ -28,11 +32,11 @@ class Ways:
                 return None
             if not self._fused:
                 self._sizes = self._sizes_now()
-            found = fused(self._network, relation, insert)
+            found = fused(self._network, relation, insert, self._orders)
             if TableOf.built != self._indexes:  # compiling asked for new indexes: update them, too
                 self._fused.clear()
                 self._indexes = TableOf.built
-                found = fused(self._network, relation, insert)
+                found = fused(self._network, relation, insert, self._orders)
             self._fused[relation, insert] = found
         return self._fused[relation, insert]
 
@@ -45,3 +49,4 @@ class Ways:
             now = self._sizes_now()
             if any(is_other_size(before, now[name]) for name, before in self._sizes.items()):
                 self._fused.clear()
+                self._orders.clear()

@@ -22,6 +22,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from attrs import evolve, fields, frozen, has
 
 from everlog.core.codegen.join_order import Ordering
+from everlog.core.codegen.trial_joins import Trial
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -68,43 +69,39 @@ class Grouping:
             return rule
         self.statistics = statistics
         self.rule = rule.name
-        turns = _ordered(rule.body, self.statistics, frozenset()).rows
-        body = [self._literal(x, turns) if isinstance(x, Aggregate) else x for x in rule.body]
+        around = _ordered(rule.body, self.statistics, frozenset())
+        body = [
+            self._literal(x, around.rows, around.ordering.trial_of(x.outer)) if isinstance(x, Aggregate) else x
+            for x in rule.body
+        ]
         return evolve(rule, body=tuple(body))
 
-    def _literal(self, literal: Aggregate, turns: float) -> Aggregate:
+    def _literal(self, literal: Aggregate, turns: float, values: Trial | None) -> Aggregate:
+        """An aggregate that is run `turns` times, for such `values` of its outer variables."""
         outer = frozenset(literal.outer)
         if may_fail(literal) or not any(isinstance(x, Atom) for x in literal.body):
             return literal
-        once = _ordered(literal.body, self.statistics, outer)
+        once = _ordered(literal.body, self.statistics, outer, begin=values)
         inner = turns * max(once.rows, 1.0)
-        body = [self._literal(x, inner) if isinstance(x, Aggregate) else x for x in literal.body]
+        body = [self._literal(x, inner, None) if isinstance(x, Aggregate) else x for x in literal.body]
         literal = evolve(literal, body=tuple(body))
         joined, rest = _parted(literal)
         if sum(isinstance(x, Atom | Range) for x in joined) < 2:
             return literal
-        every = _ordered(joined, self.statistics, frozenset())
         given = {v for x in joined for v in variables_of_literal(x)}
+        needed = _shown(literal, rest, given)
+        every = _ordered(joined, self.statistics, frozenset(), needed)
         groups = every.distinct(given & outer)
         if not is_cheaper(every.cost + turns * (1 + every.rows / groups), turns * once.cost):
             return literal
-        atom = self._bindings(literal, joined, rest, given, every.rows)
+        atom = self._bindings(joined, needed, given, every.rows)
         return literal if atom is None else evolve(literal, body=(atom, *rest))
 
     def _bindings(
-        self,
-        literal: Aggregate,
-        joined: Sequence[Literal],
-        rest: Sequence[Literal],
-        given: Set[Variable],
-        rows: float,
+        self, joined: Sequence[Literal], needed: Set[Variable], given: Set[Variable], rows: float
     ) -> Atom | None:
         """The atom that stands for literals; None if it would have no columns."""
         kinds = dict(_kinds(joined, self.relations))
-        needed = set(given)
-        if literal.op in ("min", "max"):
-            needed = {v for x in rest for v in variables_of_literal(x)}.union(literal.outer)
-            needed.update(() if literal.target is None else variables_of(literal.target))
         variables = tuple(v for v in kinds if v in needed and v in given)
         if not variables or not given <= kinds.keys():
             return None
@@ -116,6 +113,15 @@ class Grouping:
                 Relation(name, columns), Rule(Atom(name, variables), tuple(joined), name), rows
             )
         return Atom(self._forms[form], variables)
+
+
+def _shown(literal: Aggregate, rest: Sequence[Literal], given: Set[Variable]) -> Set[Variable]:
+    """The variables of a joined body that its aggregate needs: all, but for `min` and `max`."""
+    if literal.op not in ("min", "max"):
+        return given
+    needed = {v for x in rest for v in variables_of_literal(x)}.union(literal.outer)
+    needed.update(() if literal.target is None else variables_of(literal.target))
+    return needed & given
 
 
 def is_cheaper(grouped: float, by_group: float) -> bool:
@@ -144,9 +150,15 @@ class _Ordered:
         return max(1.0, min(found, self.rows))
 
 
-def _ordered(body: Sequence[Literal], statistics: Mapping[str, Statistics], bound: Set[Variable]) -> _Ordered:
+def _ordered(
+    body: Sequence[Literal],
+    statistics: Mapping[str, Statistics],
+    bound: Set[Variable],
+    shown: Set[Variable] | None = None,
+    begin: Trial | None = None,
+) -> _Ordered:
     variables = frozenset(v for literal in body for v in variables_of_literal(literal))
-    ordering = Ordering(body, statistics, bound, kept=variables)
+    ordering = Ordering(body, statistics, bound, kept=variables, shown=shown, begin=begin)
     ordering.chosen()
     return _Ordered(ordering, max(ordering.cost, 1.0), max(ordering.rows, 1.0))
 

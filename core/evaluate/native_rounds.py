@@ -25,7 +25,7 @@ from everlog.core.ir.lowering import lower
 from everlog.core.ir.operations import Plan
 from everlog.core.native.words import empty_words
 from everlog.core.program import Atom, Literal, Program, Row, Rule, Variable
-from everlog.core.program.bodies import variables_of_literal
+from everlog.core.program.bodies import rule_may_fail, variables_of_literal
 from everlog.core.program.dependencies import Unit
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.shape import Facts
@@ -52,8 +52,13 @@ def planned(
 
     def order(body: Sequence[Literal], bound: Set[Variable], first: int | None) -> Sequence[Estimate]:
         variables = frozenset(v for literal in body for v in variables_of_literal(literal))
-        fixed = rule.order_of(delta) if body is rule.body else ()
-        return Ordering(body, statistics, bound, first, kept=variables, observed=observed, fixed=fixed).chosen()
+        if body is not rule.body:  # of an aggregate
+            return Ordering(body, statistics, bound, first, kept=variables, observed=observed).chosen()
+        shown = None if rule_may_fail(rule) else {v for arg in rule.head.args for v in p.variables_of(arg)}
+        fixed = rule.order_of(delta)
+        return Ordering(
+            body, statistics, bound, first, kept=variables, observed=observed, fixed=fixed, shown=shown
+        ).chosen()
 
     return lower(rule, order, program.relations, unit.positions(rule), delta)
 

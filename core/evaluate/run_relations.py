@@ -7,14 +7,14 @@ relation is complete.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from everlog.core.native.words import SortedRows, SortedWords, empty_words, is_words, new_chooser, new_symbols
 from everlog.core.program import Program, Row
-from everlog.core.storage.shape import Shape
-from everlog.core.storage.table_statistics import SAMPLE, WHOLE, Statistics
+from everlog.core.storage.shape import Columns, Key, Shape
+from everlog.core.storage.table_statistics import SAMPLE, WHOLE, Partners, Statistics
 from everlog.core.storage.tables import Table, TableOf
 
 if TYPE_CHECKING:
@@ -35,8 +35,12 @@ class Tables(dict[str, Table]):
 
 def statistics_of_words(relation: machine.Relation) -> Statistics:
     """What the planner knows of a complete relation of the compiled machine."""
+
+    def reader(columns: Columns, keys: Collection[Key], most: int, in_any_case: bool) -> Partners | None:
+        return relation.partners(columns, keys, most)  # so fast that it may always be asked for
+
     sample = relation.sample(SAMPLE if len(relation) > WHOLE else WHOLE)
-    return Statistics(len(relation), sample, reader=relation.partners)
+    return Statistics(len(relation), sample, reader=reader)
 
 
 class Relations:

@@ -36,9 +36,10 @@ from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.shown_plans import plan_of_estimates
 from everlog.core.evaluate.subsume import dominance_rule, dominated
 from everlog.core.evaluate.value_columns import shapes_of
+from everlog.core.evaluate.watched_rule import WatchedRule, is_watched
 from everlog.core.ir.compile import Compiled, Run, compile_late, compile_rule
 from everlog.core.ir.printer import Access
-from everlog.core.ir.uses import Action, Use
+from everlog.core.ir.uses import Action, Meter, Use
 from everlog.core.native.availability import NotAWord, Undefined
 from everlog.core.native.words import is_words
 from everlog.core.program import Program, Row, Rule, Value
@@ -52,7 +53,7 @@ from everlog.core.runtime.guards import Guard, Limits
 from everlog.core.storage.equivalence import Equivalence
 from everlog.core.storage.shape import Facts, Key, Shape
 from everlog.core.storage.table_shapes import shape_of
-from everlog.core.storage.table_statistics import Guess, Sampled, Statistics
+from everlog.core.storage.table_statistics import Guess, Sampled, Statistics, Thorough
 from everlog.core.storage.tables import Table, TableOf
 
 Progress = Callable[[str, int, int], None]
@@ -230,6 +231,7 @@ class Context:
         self.gone: dict[str, set[Row]] = {}
         self.counting = Counting(program)
         self.cache: dict[tuple[int, int | None], tuple[Rule, Compiled]] = {}
+        self.watched: dict[tuple[int, int | None], tuple[Rule, WatchedRule]] = {}
         self.late: dict[tuple[int, int], Compiled | None] = {}
         self.sampled = Sampled(growing=False)
         self.shares = False  # whether keys may share a set: only if no table changes afterwards
@@ -283,6 +285,11 @@ class Context:
             if rule.name in runs.rules and rule in unit.rules:
                 plan = compiled.plan
                 runs.rules[rule.name].plans.append(plan_of_estimates(rule, plan.delta, plan.estimates))
+        for rule, made in self.watched.values():
+            if rule.name in runs.rules and rule in unit.rules:
+                plan = made.compiled.plan
+                shown = plan_of_estimates(rule, plan.delta, plan.estimates)
+                runs.rules[rule.name].plans.append(evolve(shown, anew=made.replanned))
 
     def versions(self, rule: Rule, unit: Unit) -> list[Compiled]:
         """A rule as its unit runs it: from each atom of the unit, or as a whole."""
@@ -291,10 +298,14 @@ class Context:
 
     def task(self, rule: Rule, delta: int | None, unit: Unit) -> _Task:
         """A compiled rule on the indexes it asks for."""
-        compiled = self.compiled(rule, delta, unit)
-        early = self._bound(compiled)
+        early: Run
+        if is_watched(rule) and not rule.order_of(delta):
+            early, only_new = self._watched(rule, delta, unit), False
+        else:
+            compiled = self.compiled(rule, delta, unit)
+            early, only_new = self._bound(compiled), compiled.only_new
         if delta is None:
-            return _Task(rule, None, early, compiled.only_new)
+            return _Task(rule, None, early, only_new)
         atom = rule.body[delta]
         assert isinstance(atom, p.Atom)
         if (id(rule), delta) not in self.late:
@@ -305,9 +316,32 @@ class Context:
             )
         other = self.late[id(rule), delta]
         if other is None or other.driver is None:
-            return _Task(rule, atom.relation, early, compiled.only_new)
+            return _Task(rule, atom.relation, early, only_new)
         either = _EitherWay(early, self._bound(other), self.index(other.accesses[other.driver]))
-        return _Task(rule, atom.relation, either, compiled.only_new and other.only_new)
+        return _Task(rule, atom.relation, either, only_new and other.only_new)
+
+    def _watched(self, rule: Rule, delta: int | None, unit: Unit) -> WatchedRule:
+        """A rule that is planned anew when it does far more than was expected."""
+        found = self.watched.get((id(rule), delta))
+        if found is not None:
+            return found[1]
+        functors, settled = self.program.functors, self._is_settled(rule)
+
+        def compile_(meter: Meter, thorough: bool) -> Compiled:
+            known = self._thorough_statistics(rule) if thorough else self._statistics(rule, unit)
+            return compile_rule(rule, delta, self.shapes, known, functors, Use(known=settled, meter=meter))
+
+        source = None if delta is None else rule.body[delta]
+        shape = self.shapes[source.relation if isinstance(source, p.Atom) else rule.head.relation]
+        made = WatchedRule(compile_, self._bound, shape.size_of)
+        self.watched[id(rule), delta] = rule, made
+        return made
+
+    def _thorough_statistics(self, rule: Rule) -> dict[str, Statistics]:
+        """Statistics of the relations that a rule reads, as they are now."""
+        names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
+        found = ((name, self.tables[name].statistics()) for name in names)
+        return {name: Thorough.of(known) for name, known in found if known is not None}
 
     def offers(self, rule: Rule, delta: int | None, maps: Mapping[str, BestMap], unit: Unit) -> _Task:
         """A rule that offers values to a map."""

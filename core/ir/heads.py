@@ -158,7 +158,7 @@ class RulePrinter(Printer):
         """The innermost loop as a comprehension."""
         derive = gather.derive
         outside = dict(self.here)
-        header = self.header(gather.loop)
+        header = self.counted(gather.loop) if self.use.meter is not None else self.header(gather.loop)
         tests = "".join(f" if {self.condition(test)}" for test in gather.tests)
         if derive.action is Action.ADD:
             self.line(
@@ -172,6 +172,16 @@ class RulePrinter(Printer):
             values = self.cut_values(gather.loop, self.values_of(gather.loop))
             self.line(f"_new.append(_len({values}))")
         self.here = outside
+
+    def counted(self, loop: ir.Loop) -> str:
+        """A loop within an expression, whose turns are counted before it."""
+        if not _is_sized(loop):
+            return self.header(loop)
+        assert self.use.meter is not None
+        name, values = self.temporary("_z"), self.cut_values(loop, self.values_of(loop))
+        self.line(f"{name} = {values}")
+        self.line(f"{self.use.meter.local} += {self.use.meter.turn} * _len({name})")
+        return f"for {self.pattern(loop)} in {name}"
 
     def offer(self, head: Atom, better: str) -> None:
         self.line(f"_v = {self.term(head.args[0])}")

@@ -22,7 +22,7 @@ from everlog.core.ir.operations import Binds, Compare, Exists, Index, Key, Let, 
 from everlog.core.ir.passes.mentioned import mentioned
 from everlog.core.ir.python_text import key_text, same
 from everlog.core.ir.set_operations import Local, SetOperation, SetPlan, Sets
-from everlog.core.ir.uses import FEW, Action, Use
+from everlog.core.ir.uses import FEW, Action, Meter, Use
 from everlog.core.program import Aggregate, Failure, Range, Variable
 from everlog.core.program.bodies import variables_of_literal
 from everlog.core.storage.shape import Columns, Shape
@@ -409,6 +409,9 @@ class Printer:
                 self.made[name] = -1
             case ir.Union(_, index, over, leads_into_loop, is_outside):
                 found, keys = self.index_name(index), self.cut_values(over, self.values_of(over))
+                is_range = isinstance(over, ir.Each) and isinstance(over.values, Range)
+                if self.use.meter is not None and self.use.meter.union and not is_range:
+                    keys = self.counted_keys(found, keys, self.use.meter)
                 self.line(f"{name} = _set().union(*_sets({found}, {keys}))")
                 self.made[name] = self.loops
                 if leads_into_loop and not is_outside:
@@ -435,6 +438,14 @@ class Printer:
             case _:
                 assert_never(operation)
         self.unless(f"not {name}")
+
+    def counted_keys(self, index: str, keys: str, meter: Meter) -> str:
+        """The keys of a union under a name, once those that may be in the index are counted."""
+        name = self.temporary("_z")
+        self.line(f"{name} = {keys}")
+        fewer = f"(_len({name}) if _len({name}) < _len({index}) else _len({index}))"
+        self.line(f"{meter.local} += {meter.union} * {fewer}")
+        return name
 
     def take(self, sets: Sets) -> None:
         """Work with these sets from now on."""

@@ -58,6 +58,7 @@ class Meter:
     counts_rows: bool = False
     counts_matches: bool = False  # in `_m`
     counts_values: bool = False  # of a set in the head, before the action
+    union: int = 0  # units of work for one key of a union
 
 
 @frozen

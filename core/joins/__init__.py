@@ -6,6 +6,7 @@
 | `first_order` | `delta` (Delta) | indexes; evaluates the rest of the query for one tuple |
 | `view_tree` | `view_tree` (F-IVM) | counts along a variable order |
 | `calibrated` | `calibrated` | bags of a decomposition, without rows that are part of no answer |
+| `factorized` | `factorized` | indexes; the rest for one tuple is searched bag by bag |
 | `view` | | the protocol of all views |
 
 `tries` holds rows with their indexes, `generic_join` writes worst-case optimal joins as Python,

@@ -10,6 +10,7 @@ the head tells is paid by its reader; others are part of the cost (`untold`).
 | `calibrated` | 1 on a join tree, else w: all support may change | CROWN; Section 5 of the paper |
 | `generations` | ŵ - 1 | Theorem 4.4 of Abo Khamis et al. 2024 |
 | `heavy_light` | that of the splits that are found | Kara et al. 2020 |
+| `factorized` | w of what is left when a row is fixed | Yannakakis 1981 |
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from everlog.core.classify.covers import agm_exponent
 from everlog.core.classify.multivariate import multivariate_width
 from everlog.core.classify.query import Query
 from everlog.core.classify.widths import fractional_hypertree_width
+from everlog.core.joins.factorized import rest_of
 from everlog.core.joins.join_strategies import (
     AUTO,
     CALIBRATED,
     DELTA,
+    FACTORIZED,
     GENERATIONS,
     HEAVY_LIGHT,
     JOINS,
@@ -60,10 +63,14 @@ def refuges_of(query: Query, shown: Shown | None = None) -> tuple[str, ...]:
 
     >>> refuges_of(Query.of("r(a, b)", "s(b, c)", "t(a, c)"))
     ('heavy_light', 'generations')
+    >>> refuges_of(Query.of(*[f"r{n}(x{n}, x{(n + 1) % 7})" for n in range(7)]))
+    ('factorized',)
     """
     views = [VIEW_TREE] if is_hierarchical(query) else [HEAVY_LIGHT]
     views += [CALIBRATED] if is_acyclic(query) else []  # of a cyclic query its bags may be large
     views = [view for view in (*views, GENERATIONS) if not JOINS[view].refusal(query)]
+    if not JOINS[FACTORIZED].refusal(query) and search_exponent(FACTORIZED, query) < search_exponent(DELTA, query):
+        views.append(FACTORIZED)  # else it is delta with more bookkeeping
     exponents = {view: update_exponent(view, query, shown) for view in views}
     return tuple(view for view in views if exponents[view] == min(exponents.values()))
 
@@ -124,6 +131,9 @@ def search_exponent(strategy: str, query: Query) -> Fraction:
         return multivariate_width(query).value - 1
     if strategy == CALIBRATED:
         return Fraction(1) if is_acyclic(query) else fractional_hypertree_width(query).value
+    if strategy == FACTORIZED:
+        rests = (rest_of(query, frozenset(atom.variables)) for atom in query.atoms)
+        return max((rest.value for rest in rests if rest is not None), default=Fraction(0))
     if strategy == VIEW_TREE and (known := best_order(query)[1]) is not None:
         return known
     return agm_exponent(query)

@@ -155,7 +155,6 @@ class Generations(CountedView):
         if len(asked.query.variables) >= MOST_LOOPS:
             raise CannotServe(f"it has {MOST_LOOPS} variables or more, and each would be a nested loop")
         self.asked, self.fan_out, self.shortest = asked, fan_out, shortest
-        self.resets = 0
         self._residuals: dict[tuple[int, ...], Residual] = {}
         self._plans: list[dict[tuple[int, ...], Plan]] = [{} for _ in asked.query.atoms]
         self._begin([[] for _ in asked.query.atoms])
@@ -191,7 +190,6 @@ class Generations(CountedView):
         self.now += 1
         self.left -= 1
         if self.left < 0:
-            self.resets += 1
             self._count[0] += sum(len(source.rows) for atom in self.generations for source in atom)
             self._begin([list(self.rows(atom)) for atom in range(len(self.generations))])
             return self.oldest

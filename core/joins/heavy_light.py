@@ -38,6 +38,15 @@ class Side:
     column: int
     rows: dict[Value, set[Row]] = field(factory=dict)
 
+    def extend(self, rows: Iterable[Row]) -> None:
+        known, column = self.rows, self.column
+        for row in rows:
+            together = known.get(row[column])
+            if together is None:
+                known[row[column]] = {row}
+            else:
+                together.add(row)
+
     def add(self, row: Row) -> int:
         """Add a row; returns how many its value has now."""
         value = row[self.column]
@@ -139,6 +148,8 @@ class HeavyLight(CountedView):
             for n, names in enumerate(self._names)
         ]
         self._trees_of: list[dict[tuple[int, ...], list[ViewTree]]] = [{} for _ in query.atoms]
+        self._last: Row | None = None  # the last row that was looked up, of which atom, and its trees
+        self._last_atom, self._last_trees = 0, list[ViewTree]()
         self.load({})
 
     def load(self, rows: Mapping[int, Iterable[Row]]) -> None:
@@ -147,23 +158,38 @@ class HeavyLight(CountedView):
             new = set(given) - self.held[atom]
             self.held[atom] |= new
             for _, side in self._split_of[atom]:
-                for row in new:
-                    side.add(row)
+                side.extend(new)
         self.size = sum(map(len, self.held))
         self.base = max(SMALLEST, self.size)
         self.thresholds = [max(2, round(self.base ** (cut / UNIT))) for cut in self.cuts]
         for variable in self.split.values():
             variable.choose(self.thresholds)
-        for one in self.classes:
-            one.tree.clear()
+        self._last = None
+        parts: dict[ViewTree, dict[int, list[Row]]] = {one.tree: {} for one in self.classes}
         for atom, held in enumerate(self.held):
+            together: dict[tuple[int, ...], list[Row]] = {}
             for row in held:
-                for tree in self._trees(atom, row):
-                    tree.insert(atom, row)
+                together.setdefault(self._levels(atom, row), []).append(row)
+            for levels, rows_there in together.items():
+                for tree in self._trees_at(atom, levels):
+                    parts[tree].setdefault(atom, []).extend(rows_there)
+        for tree, loaded in parts.items():
+            tree.load(loaded)
+
+    def _levels(self, atom: int, row: Row) -> tuple[int, ...]:
+        return tuple([variable.levels.get(row[side.column], 0) for variable, side in self._split_of[atom]])
 
     def _trees(self, atom: int, row: Row) -> list[ViewTree]:
         """The trees that a row belongs in."""
-        levels = tuple([variable.levels.get(row[side.column], 0) for variable, side in self._split_of[atom]])
+        if self._last is row and self._last_atom == atom:  # it is looked up and changed, one after the other
+            return self._last_trees
+        levels = self._levels(atom, row)
+        self._last, self._last_atom = row, atom
+        self._last_trees = self._trees_of[atom].get(levels) or self._trees_at(atom, levels)
+        return self._last_trees
+
+    def _trees_at(self, atom: int, levels: tuple[int, ...]) -> list[ViewTree]:
+        """The trees of the rows of an atom whose values have these levels."""
         trees = self._trees_of[atom].get(levels)
         if trees is None:
             trees = self._trees_of[atom][levels] = [
@@ -218,6 +244,7 @@ class HeavyLight(CountedView):
         self._count[0] += len(moved)
         before = [self._trees(atom, row) for atom, row in moved]
         variable.put(value, level)
+        self._last = None
         after = [self._trees(atom, row) for atom, row in moved]
         for (atom, row), old, new in zip(moved, before, after, strict=True):
             for tree in old:
@@ -231,7 +258,10 @@ class HeavyLight(CountedView):
     # ── as a view ────────────────────────────────────────────────────────────────────────────
 
     def delta(self, atom: int, row: Row) -> Iterator[Weighted]:
-        return chain.from_iterable([tree.delta(atom, row) for tree in self._trees(atom, row)])
+        trees = self._trees(atom, row)
+        if len(trees) == 1:
+            return trees[0].delta(atom, row)
+        return chain.from_iterable([tree.delta(atom, row) for tree in trees])
 
     def answers(self) -> Iterator[Weighted]:
         return chain.from_iterable(one.tree.answers() for one in self.classes)

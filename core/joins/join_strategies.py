@@ -14,6 +14,7 @@ from everlog.core.classify.query import Query
 from everlog.core.classify.widths import fractional_hypertree_width
 from everlog.core.joins.calibrated import Calibrated
 from everlog.core.joins.code import MOST_LOOPS
+from everlog.core.joins.factorized import Factorized
 from everlog.core.joins.first_order import FirstOrder
 from everlog.core.joins.generations import Generations
 from everlog.core.joins.heavy_light import NO_SPLITS, HeavyLight
@@ -23,7 +24,7 @@ from everlog.core.joins.view import Asked, CannotServe, JoinView
 from everlog.core.joins.view_tree import ViewTree
 
 NAIVE, DELTA, VIEW_TREE, CALIBRATED = "recompute", "delta", "view_tree", "calibrated"
-GENERATIONS, AUTO, HEAVY_LIGHT = "generations", "auto", "heavy_light"
+GENERATIONS, AUTO, HEAVY_LIGHT, FACTORIZED = "generations", "auto", "heavy_light", "factorized"
 
 
 @frozen
@@ -38,6 +39,7 @@ class JoinStrategy:
     most_atoms: int = 1000
     serves: Callable[[Query], bool] | None = None
     totals: bool = False
+    too_many: str = ""  # why more atoms are too many
     step: int = 60  # units of work (core.engine.stepping.work) that a step of the view takes
 
     def refusal(self, query: Query) -> str:
@@ -45,7 +47,7 @@ class JoinStrategy:
         if len(query.variables) >= MOST_LOOPS:
             return f"the body joins {MOST_LOOPS} variables or more"
         if len(query.atoms) > self.most_atoms:
-            return f"the body joins more than {self.most_atoms} atoms, whose orders by age would be too many"
+            return f"the body joins more than {self.most_atoms} atoms{self.too_many}"
         if self.serves is not None and not self.serves(query):
             return NO_SPLITS
         return ""
@@ -62,7 +64,11 @@ JOINS: Mapping[str, JoinStrategy] = {
     VIEW_TREE: JoinStrategy(ViewTree, "counts along a variable order", totals=True, step=20),
     CALIBRATED: JoinStrategy(_calibrated, "bags of an optimal decomposition, calibrated both ways", step=30),
     GENERATIONS: JoinStrategy(
-        Generations, "rows by age, and what the rest of the body is for each", most_atoms=6, step=180
+        Generations,
+        "rows by age, and what the rest of the body is for each",
+        most_atoms=6,
+        too_many=", whose orders by age would be too many",
+        step=180,
     ),
     HEAVY_LIGHT: JoinStrategy(
         HeavyLight,
@@ -70,6 +76,12 @@ JOINS: Mapping[str, JoinStrategy] = {
         serves=lambda query: split_exponent(query) is not None,
         totals=True,
         step=20,
+    ),
+    FACTORIZED: JoinStrategy(
+        Factorized,
+        "indexes; what is left of the body is searched along a tree, nothing twice",
+        most_atoms=40,
+        step=40,
     ),
     AUTO: JoinStrategy(FirstOrder, "as delta, until its work has paid for another view: see core.engine.watch"),
 }

@@ -39,6 +39,8 @@ from everlog.core.program import (
 )
 from everlog.core.program.bodies import variables_of_literal
 
+NOTHING_BETTER = "not hierarchical, and no view of the join has a smaller exponent than delta"
+
 
 @frozen
 class JoinChoice:
@@ -102,6 +104,8 @@ def choose(
             if want.summed and not JOINS[VIEW_TREE].refusal(query):
                 return JoinChoice(AUTO, "hierarchical, and a sum, whose totals may be kept")
             return JoinChoice(DELTA, "hierarchical; of two atoms, the indexes of delta are the view tree")
+        if update_exponent(DELTA, query, want.shown) == 0:
+            return JoinChoice(DELTA, "hierarchical; each atom has all variables, so an update looks rows up")
         refusal = JOINS[VIEW_TREE].refusal(query)
         return JoinChoice(DELTA, refusal) if refusal else JoinChoice(VIEW_TREE, "hierarchical")
     if all(atom.relation in growing for atom in query.atoms):
@@ -109,9 +113,9 @@ def choose(
         return JoinChoice(DELTA, refusal) if refusal else JoinChoice(CALIBRATED, "its facts only come")
     refuge = refuge_of(query, want.shown)
     if refuge == DELTA:
-        return JoinChoice(DELTA, JOINS[GENERATIONS].refusal(query))
+        return JoinChoice(DELTA, JOINS[GENERATIONS].refusal(query) or NOTHING_BETTER)
     if update_exponent(refuge, query, want.shown) > update_exponent(DELTA, query, want.shown):
-        return JoinChoice(DELTA, "not hierarchical, and no view of the join has a smaller exponent than delta")
+        return JoinChoice(DELTA, NOTHING_BETTER)
     return JoinChoice(AUTO, "not hierarchical, and facts may go")
 
 

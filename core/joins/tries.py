@@ -7,7 +7,7 @@ with its last row.  Indexes are made when a join is compiled, and kept up to dat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -48,11 +48,16 @@ class Index:
         self.entries: dict[Key, Any] = {}
 
     def add(self, row: Row) -> None:
-        key, value = self.key(row), self.value(row)
-        values = self.entries.get(key)
-        if values is None:
-            values = self.entries[key] = SortedDict() if self.ordered else {}
-        values[value] = values.get(value, 0) + 1
+        self.extend((row,))
+
+    def extend(self, rows: Iterable[Row]) -> None:
+        entries, key_of, value_of = self.entries, self.key, self.value
+        for row in rows:
+            key, value = key_of(row), value_of(row)
+            values = entries.get(key)
+            if values is None:
+                values = entries[key] = SortedDict() if self.ordered else {}
+            values[value] = values.get(value, 0) + 1
 
     def remove(self, row: Row) -> None:
         key, value = self.key(row), self.value(row)
@@ -88,8 +93,7 @@ class Input:
         if found is None:
             found = self.indexes[name] = Index(self.schema, key, value, ordered)
             self._listed.append(found)
-            for row in self.rows:
-                found.add(row)
+            found.extend(self.rows)
         return found.entries
 
     def add(self, row: Row, weight: int) -> int:
@@ -110,6 +114,13 @@ class Input:
                 index.remove(row)
         return before
 
+    def load(self, rows: Mapping[Row, int]) -> None:
+        """Hold these rows with their weights, none of them zero, instead of what is there."""
+        self.clear()
+        self.rows.update(rows)
+        for index in self._listed:
+            index.extend(self.rows)
+
     def clear(self) -> None:
         self.rows.clear()
         for index in self._listed:
@@ -122,6 +133,5 @@ class Input:
         assert all(self.rows.values()), "I1"
         for (key, value, ordered), index in self.indexes.items():
             fresh = Index(self.schema, key, value, ordered)
-            for row in self.rows:
-                fresh.add(row)
+            fresh.extend(self.rows)
             assert fresh.entries == index.entries, f"I2: {key} {value}"

@@ -19,7 +19,8 @@ from attrs import frozen
 
 from everlog.core.classify.covers import fractional_cover
 from everlog.core.classify.query import Query
-from everlog.core.joins.join_strategies import HEAVY_LIGHT, JOINS
+from everlog.core.joins.factorized import rest_of, trees_of
+from everlog.core.joins.join_strategies import FACTORIZED, HEAVY_LIGHT, JOINS
 from everlog.core.joins.order_costs import UNIT, Band, best_order, canonical, costs_of
 from everlog.core.joins.splits import classes_of
 from everlog.core.joins.variable_orders import Order, OrderNode
@@ -45,7 +46,7 @@ def untold_exponent(strategy: str, query: Query, shown: Shown) -> Fraction:
     """
     if len(query.atoms) < 2 or (shown.told and shown.variables == frozenset(query.variables)):
         return Fraction(0)
-    if not JOINS[strategy].totals:
+    if not JOINS[strategy].totals and strategy != FACTORIZED:
         return match_exponent(query, query.variables)
     met = _met(strategy, query, shown)
     return max((most for bound, most in met if not _all_told(bound, shown)), default=Fraction(0))
@@ -74,6 +75,9 @@ def _all_told(bound: frozenset[str], shown: Shown) -> bool:
 
 def _met(strategy: str, query: Query, shown: Shown) -> Iterator[tuple[frozenset[str], Fraction]]:
     """For each tree and atom: the variables that are bound for one row, and how many such rows."""
+    if strategy == FACTORIZED:
+        yield from _met_in_bags(query, shown)
+        return
     shape = canonical(query)
     costs = costs_of(shape)
     trees: list[tuple[dict[str, Band], Order]] = [({}, best_order(shape)[0])]
@@ -89,6 +93,20 @@ def _met(strategy: str, query: Query, shown: Shown) -> Iterator[tuple[frozenset[
             if costs is not None:
                 most = min(most, Fraction(costs.extensions(own, bound, bands), UNIT))
             yield frozenset(written[v] for v in bound - own), most
+
+
+def _met_in_bags(query: Query, shown: Shown) -> Iterator[tuple[frozenset[str], Fraction]]:
+    """The same for bags: those that show something, with those above them, are walked."""
+    for number, atom in enumerate(query.atoms):
+        rest = rest_of(query, frozenset(atom.variables))
+        if rest is not None:
+            trees, walked = trees_of(rest, shown.variables), set[int]()
+            for place, (bag, parent) in reversed(list(enumerate(trees))):
+                new = bag if parent is None else bag - trees[parent][0]
+                if place in walked or not new.isdisjoint(shown.variables):
+                    walked.update({place} if parent is None else {place, parent})
+            bound = frozenset().union(*(trees[place][0] for place in walked))
+            yield bound, _rows(query, number, bound)
 
 
 Bindings: TypeAlias = Iterator[tuple[int, frozenset[str]]]

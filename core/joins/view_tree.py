@@ -24,7 +24,7 @@ Source: Nikolic, Olteanu, SIGMOD 2018 (F-IVM); Berkholz, Keppeler, Schweikardt, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from attrs import define, field
@@ -102,6 +102,7 @@ class ViewTree(CountedView):
         for node in self.nodes:
             for part in node.parts:
                 self._write_change(code, node, part)
+            self._write_load(code, node)
         for number in range(len(self.inputs)):
             self._write_delta(code, number)
         code.define("answers", "")
@@ -114,10 +115,34 @@ class ViewTree(CountedView):
             walk, paths = scope[f"delta{number}"], scope.get(f"paths{number}")
             self._deltas.append(walk if paths is None else _in_two_parts(paths, walk))
         self._all = scope["answers"]
+        self._loads = [scope[f"load{node.number}"] for node in self.nodes]
 
     def _write_change(self, code: Code, node: Node, part: Input) -> None:
         """Write the function that changes a node and those above it when a part changes by d."""
         code.define(_change(node, part), ", ".join([*map(local, part.schema), "d"]))
+        self._write_entries(code, node, part)
+        if node in self._sums[:1]:
+            code.line(f"w *= {local(self.asked.summed)}")
+            code.test("w")
+        code.line(f"before = {code.name('add', node.total.add)}({tuple_text(map(local, node.order.key))}, w)")
+        if node in self._sums[-1:] and node.parent is not None:
+            code.line("w = (before + w != 0) - (before != 0)")
+            code.test("w")
+        if node.parent is not None:
+            above = ", ".join([*map(local, node.order.key), "w"])
+            code.line(f"{_change(node.parent, node.total)}({above})")
+
+    def _write_load(self, code: Code, node: Node) -> None:
+        """Write the function that makes the entries of a node from all of its parts."""
+        part, hidden = node.parts[0], [child.total for child in self._sums[-1:]]
+        code.define(f"load{node.number}", "")
+        code.loop(f"{tuple_text(map(local, part.schema))}, d", f"{code.name('rows', part.rows)}.items()")
+        if part in hidden and node not in self._sums:
+            code.line("d = 1")
+        self._write_entries(code, node, part)
+
+    def _write_entries(self, code: Code, node: Node, part: Input) -> None:
+        """Write how entries of a node change when a row of a part, in variables, changes by d."""
         if self.asked.counting:
             code.line(f"_count[0] += {1 + len(node.parts)}")
         others = [other for other in node.parts if other is not part]
@@ -134,16 +159,6 @@ class ViewTree(CountedView):
         code.line("else:")
         code.line(f"    del entries[{value}]")
         code.line(f"    if not entries: del {view}[{key}]")
-        if node in self._sums[:1]:
-            code.line(f"w *= {local(self.asked.summed)}")
-            code.test("w")
-        code.line(f"before = {code.name('add', node.total.add)}({tuple_text(map(local, node.order.key))}, w)")
-        if node in self._sums[-1:] and node.parent is not None:
-            code.line("w = (before + w != 0) - (before != 0)")
-            code.test("w")
-        if node.parent is not None:
-            above = ", ".join([*map(local, node.order.key), "w"])
-            code.line(f"{_change(node.parent, node.total)}({above})")
 
     def _weight(self, code: Code, total: Input) -> str:
         return f"{code.name('rows', total.rows)}[{tuple_text(map(local, total.schema))}]"
@@ -229,13 +244,19 @@ class ViewTree(CountedView):
         self._updates[atom](*row, -1)
         return True
 
-    def clear(self) -> None:
-        """Take all rows out, and keep the code."""
-        for node in self.nodes:
+    def load(self, rows: Mapping[int, Iterable[Row]]) -> None:
+        """Hold these rows instead of those that are there; make each node from its parts."""
+        for number, source in enumerate(self.inputs):
+            source.load(dict.fromkeys(rows.get(number, ()), 1))
+        for node in reversed(self.nodes):  # those below come first
             node.view.clear()
-            node.total.clear()
-        for source in self.inputs:
-            source.clear()
+            self._loads[node.number]()
+            node.total.load(self._totals(node))
+
+    def _totals(self, node: Node) -> dict[Row, int]:
+        alone = len(node.order.key) == 1
+        totals = ((key, self._total(node, entries)) for key, entries in node.view.items())
+        return {(key,) if alone else key: total for key, total in totals if total}
 
     def delta(self, atom: int, row: Row) -> Iterator[Weighted]:
         return self._deltas[atom](*row)
@@ -251,11 +272,8 @@ class ViewTree(CountedView):
         fresh.load({number: source.rows for number, source in enumerate(self.inputs)})
         for node, other in zip(self.nodes, fresh.nodes, strict=True):
             assert node.view == other.view, f"I1: {node.order}"
-            sums = {}
-            for key, entries in node.view.items():
-                assert all(entries.values()), "I1: zero"
-                sums[key if len(node.order.key) != 1 else (key,)] = self._total(node, entries)
-            assert node.total.rows == {key: total for key, total in sums.items() if total}, f"I2: {node.order}"
+            assert all(all(entries.values()) for entries in node.view.values()), "I1: zero"
+            assert node.total.rows == self._totals(node), f"I2: {node.order}"
             node.total.check()
         for source in self.inputs:
             source.check()

@@ -79,7 +79,7 @@ def answering_rules(program: Program) -> tuple[Rule, ...]:
         fails = rule_may_fail(rule) or draws_numbers(rule)
         alone = relation.name not in special and not program.facts.get(relation.name)
         if plain and alone and literals and not fails and 0 < atoms <= MOST_ATOMS:
-            found.append(_named_wildcards(rule))
+            found.append(with_named_wildcards(rule))
     return tuple(found)
 
 
@@ -156,7 +156,7 @@ class _Search:
 
 
 def _covering(query: Rule, view: Rule) -> Covering | None:
-    named = _named_wildcards(query)
+    named = with_named_wildcards(query)
     original = dict(zip(named.body, query.body, strict=True))
     order = sorted(view.body, key=lambda each: not isinstance(each, Atom))  # comparisons last
     for mapping, used in _Search(named.body).mappings(order, {}, ()):
@@ -274,7 +274,7 @@ def _put_term(term: Term, mapping: Mapping[Variable, Term]) -> Term:
 _WILD = "_@"
 
 
-def _named_wildcards(rule: Rule) -> Rule:
+def with_named_wildcards(rule: Rule) -> Rule:
     """The rule with a variable of its own for each wildcard of a positive atom."""
     body: list[Literal] = []
     for place, literal in enumerate(rule.body):

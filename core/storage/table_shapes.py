@@ -293,16 +293,17 @@ class PairShape(ShapeOf[PairFacts]):
         """Some of the pairs: a key by its number of values, and one of its first values."""
         if self.size_of(facts) <= size:
             return list(self.rows_of(facts))
-        keys = list(facts)
         ends = list(accumulate(map(len, facts.values())))
-        rows = []
+        pairs, total = list(facts.items()), ends[-1]
+        found: list[tuple[Value, Value]] = []
         for number in range(size):  # evenly spread over all pairs
-            place = number * ends[-1] // size
+            place = number * total // size
             at = bisect(ends, place)
-            values = facts[keys[at]]
-            within = (place - ends[at] + len(values)) % _FIRST_VALUES
-            rows.append(self.row(keys[at], next(islice(values, within, None))))
-        return rows
+            key, values = pairs[at]
+            for value in islice(values, (place - ends[at] + len(values)) % _FIRST_VALUES, None):
+                found.append((key, value))
+                break
+        return [self.row(key, value) for key, value in found]
 
     def lookups(self, facts: PairFacts) -> Mapping[Columns, Mapping[Value, Collection[Value]]]:
         return {(self.key,): facts}

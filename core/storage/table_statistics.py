@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
-from itertools import islice
+from itertools import islice, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -30,15 +30,17 @@ if TYPE_CHECKING:
 
 # For each key that is there: about how many rows have it, and some of them, at most a given number.
 Partners: TypeAlias = dict[Key, tuple[float, list[Row]]]
-Reader: TypeAlias = Callable[[Columns, Collection[Key], int], "Partners | None"]
+# Reads a table for them; None if it is large, unless it is read in any case.
+Reader: TypeAlias = Callable[[Columns, Collection[Key], int, bool], "Partners | None"]
 Lookup: TypeAlias = tuple[Columns, Mapping[Any, Collection[Any]]]  # an index, and the columns of what it gives
 
-SAMPLE = 1000  # rows of a larger table
+SAMPLE = 256  # rows of a larger table
 WHOLE = 2000  # rows of a table that is read as a whole
 FREQUENT = 24  # values kept for a column
+READ_IN_ANY_CASE = 200_000  # rows that are looked at of a larger table
 READ = 10_000  # rows of a table that is read to find a few: about a millisecond
-PROBES = 250  # values looked up to estimate how many rows match
-MET = 100  # rows that stand for those that a join leaves
+PROBES = 128  # values looked up to estimate how many rows match
+MET = 64  # rows that stand for those that a join leaves
 SELECTIONS = 64  # remembered for a table
 _OFTEN = 5  # a value is frequent if the sample has it this often
 _SHARE_OF_A_TEST = 1 / 3  # of rows that nothing is known of
@@ -52,6 +54,8 @@ class Statistics:
     >>> round(known.distinct((0,))), round(known.distinct((1,))), known.share(1, 0)
     (4000, 2, 0.5)
     """
+
+    begins = False  # whether a trial of a join may begin with a sample of the rows
 
     __slots__ = (
         "__weakref__",
@@ -100,15 +104,18 @@ class Statistics:
             found = self._counts[columns] = Counter(map(itemgetter(*columns), self.sample))
         return found
 
-    def rows_with(self, columns: Columns) -> Callable[[Key], float] | None:
-        """The exact number of rows for each value of some columns; None if that is unknown."""
+    def rows_with(self, columns: Columns, values: Iterable[Key]) -> list[int] | None:
+        """The exact number of rows for each of these values; None if that is unknown."""
         if columns in self.lookups:
-            get = self.lookups[columns][1].get
-            return lambda value: len(get(value, ()))
-        return self.counts(columns).__getitem__ if self.complete else None
+            return list(map(len, map(self.lookups[columns][1].get, values, repeat(()))))
+        return self.sampled_with(columns, values) if self.complete else None
+
+    def sampled_with(self, columns: Columns, values: Iterable[Key]) -> list[int]:
+        """The number of rows of the sample for each of these values."""
+        return list(map(self.counts(columns).get, values, repeat(0)))
 
     def partners(self, columns: Columns, keys: Collection[Key], most: int) -> Partners | None:
-        """Rows with values in some columns, at most so many of each; None if that is much work."""
+        """At most `most` rows for each key of some columns; None if that is much work."""
         if not columns:
             sample = self.sample
             step = len(sample) // most + 1
@@ -122,7 +129,7 @@ class Statistics:
                 for key in keys
                 if (found := index.get(key, ()))
             }
-        return None if self.reader is None else self.reader(columns, keys, most)
+        return None if self.reader is None else self.reader(columns, keys, most, False)
 
     def _partners_in_sample(self, columns: Columns, keys: Collection[Key], most: int) -> Partners:
         by = self._by.get(columns)
@@ -171,9 +178,9 @@ class Statistics:
 
     def share(self, column: int, value: Value) -> float:
         """The share of all rows that have a value in a column."""
-        known = self.rows_with((column,))
+        known = self.rows_with((column,), (value,))
         if known is not None:
-            return known(value) / max(self.rows, 1.0)
+            return known[0] / max(self.rows, 1.0)
         found = self.frequent(column).get(value)
         if found is not None:
             return found
@@ -190,12 +197,12 @@ class Statistics:
         return known[key]
 
     def _matched(self, columns: Columns, other: Statistics, columns_of_other: Columns) -> float:
-        known = self.rows_with(columns)
-        if known is None or not other.sample:
+        values = list(map(itemgetter(*columns_of_other), other.sample[:: len(other.sample) // PROBES + 1]))
+        known = self.rows_with(columns, values)
+        if known is None or not values:
             shares = [self._expected(c, other, d) for c, d in zip(columns, columns_of_other, strict=True)]
             return self.together(shares, columns)
-        values = list(map(itemgetter(*columns_of_other), other.sample[:: len(other.sample) // PROBES + 1]))
-        matched = sum(map(known, values)) / len(values)
+        matched = sum(known) / len(values)
         if not other.complete or len(values) < len(other.sample):
             matched = max(matched, 0.5 / len(values))  # none matched, but an unsampled one may
         return matched / max(self.rows, 1.0)
@@ -211,9 +218,11 @@ class Statistics:
         return known[key]
 
     def _met(self, columns: Columns, other: Statistics, columns_of_other: Columns) -> Statistics:
-        rows_with = other.rows_with(columns_of_other) or other.counts(columns_of_other).__getitem__
         rows = self.sample[:: len(self.sample) // MET + 1]
-        matches = list(map(rows_with, map(itemgetter(*columns), rows)))
+        values = list(map(itemgetter(*columns), rows))
+        matches = other.rows_with(columns_of_other, values)
+        if matches is None:
+            matches = other.sampled_with(columns_of_other, values)
         total = sum(matches)
         if total < _OFTEN:  # too few to tell
             return self
@@ -311,6 +320,26 @@ class Selection:
         return rows
 
 
+class Thorough(Statistics):
+    """Statistics for a rule that has done much work already: then looking for rows is worth it.
+
+    Trials of joins (core.codegen.trial_joins) may begin with a sample, and read whole tables.
+    """
+
+    __slots__ = ()
+    begins = True
+
+    @classmethod
+    def of(cls, known: Statistics) -> Thorough:
+        return cls(known.rows, known.sample, known.exact, known.lookups, known.complete, known.reader)
+
+    def partners(self, columns: Columns, keys: Collection[Key], most: int) -> Partners | None:
+        found = super().partners(columns, keys, most)
+        if found is None and self.reader is not None:
+            return self.reader(columns, keys, most, True)
+        return found
+
+
 def key_of(values: Sequence[Value]) -> Key:
     """Some values as a key: one is bare."""
     return values[0] if len(values) == 1 else tuple(values)
@@ -392,13 +421,16 @@ def statistics_of(shape: ShapeOf[F], facts: F, indexes: Mapping[tuple[Columns, C
     rows = shape.size_of(facts)
     sample = shape.sample(facts, SAMPLE if rows > WHOLE else WHOLE)
 
-    def reader(columns: Columns, keys: Collection[Key], most: int) -> Partners | None:
-        if shape.size_of(facts) > READ:
+    def reader(columns: Columns, keys: Collection[Key], most: int, in_any_case: bool) -> Partners | None:
+        size = shape.size_of(facts)
+        if size > READ and not in_any_case:
             return None
         found: dict[Key, list[Row]] = {key: [] for key in keys}
-        for row, key in zip(shape.rows_of(facts), map(itemgetter(*columns), shape.rows_of(facts)), strict=True):
-            if key in found:
-                found[key].append(row)
-        return {key: (len(rows), rows[:: len(rows) // most + 1]) for key, rows in found.items() if rows}
+        step, key_of_row = size // READ_IN_ANY_CASE + 1, itemgetter(*columns)
+        for row in islice(shape.rows_of(facts), 0, None, step):
+            rows = found.get(key_of_row(row))
+            if rows is not None:
+                rows.append(row)
+        return {key: (len(rows) * step, rows[:: len(rows) // most + 1]) for key, rows in found.items() if rows}
 
     return Statistics(rows, sample, exact, lookups, reader=reader)

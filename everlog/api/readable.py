@@ -26,6 +26,7 @@ from everlog.dsl.printer import print_statement
 from everlog.files.text_values import sorted_rows
 
 if TYPE_CHECKING:  # imported by the functions that need them
+    from everlog.core.engine.advice import Advice
     from everlog.core.evaluate.shown_plans import ShownPlan
     from everlog.core.proofs import Proof, WhyNot
     from everlog.notebook.rule_graph import RuleGraph
@@ -231,7 +232,7 @@ class Readable:
         >>> print(*db.plans("q")[0].lines(), sep="\\n")
         q(x, z) :- e(x, y), e(y, z).
           scan e(x, y)          expected        3.0
-          index on y: e(y, z)   expected        2.0
+          index on y: e(y, z)   expected        4.5
         """
         return self._read(lambda: list(self._engine.join_plans(name)))
 
@@ -265,6 +266,20 @@ class Readable:
         `print` shows a table.
         """
         return self._read(self._engine.statistics)
+
+    def advise(self) -> list[Advice]:
+        """Which relations are worth their memory, from what was read and measured so far.
+
+        >>> from everlog import Database
+        >>> db = Database.from_text(".decl n(x:number)  .decl m(x:number)  m(x) :- n(x).  n(1).")
+        >>> found = db.advise()[0]
+        >>> found.name, found.action, found.change
+        ('m', 'drop', '.drop m')
+        """
+        from everlog.core.engine.advice import advise
+
+        heard = {each.relation for each in self._writer.subscribers.all if each.relation is not None}
+        return self._read(lambda: advise(self._engine, heard))
 
     def check(self) -> list[str]:
         """The names of relations that differ from an evaluation from scratch: none.

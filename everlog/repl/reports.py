@@ -26,6 +26,15 @@ NONE = "0 changed"
 MANY = 100  # changes that begin with a summary
 
 
+def advice_lines(database: Database, measure: str) -> Iterator[str]:
+    """What was measured, and advice for each relation; `measure` is a command that measures it."""
+    costs = database.stats().relations
+    facts, size = sum(each.facts for each in costs), sum(each.bytes for each in costs)
+    yield f"{facts} facts in {size / 1e6:.1f} MB, {sum(each.seconds for each in costs):.3f} s of work in rules"
+    for each in database.advise():
+        yield from each.lines(measure)
+
+
 def size_of(changes: Changes) -> int:
     """The number of changed facts."""
     return sum(len(changes[name]) for name in changes)

@@ -20,19 +20,36 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from everlog.api.changes import Changes
+from everlog.api.facts.rows import Pattern
 from everlog.serve.errors import log_error
 from everlog.serve.wire import ChangesWriter, TooLarge, joined
 
 
 @frozen
 class Interest:
-    """What a subscriber wants: some relations, or all; numbers as text or not."""
+    """What a subscriber wants: some relations, or all; numbers as text or not.
+
+    `atoms` are texts such as `path(1, x)`, and `patterns` what they mean: of their relations, only
+    facts that match one of them.
+    """
 
     relations: frozenset[str] | None = None
     as_text: bool = False
+    atoms: frozenset[str] = frozenset()
+    patterns: tuple[Pattern, ...] = field(default=(), eq=False)
+
+    def of(self, changes: Changes) -> Changes:
+        """The changes of the facts that match."""
+        found = {name: changes[name] for name in changes if self.relations is None or name in self.relations}
+        for name in {pattern.relation.name for pattern in self.patterns}.intersection(found):
+            mine = [pattern for pattern in self.patterns if pattern.relation.name == name]
+            found[name] = {
+                row: sign for row, sign in found[name].items() if any(each.matches(row) for each in mine)
+            }
+        return Changes({name: rows for name, rows in found.items() if rows}, changes.relations)
 
 
 def event(kind: str, data: Any, number: str | None = None) -> bytes:
@@ -56,6 +73,7 @@ class Follower:
     def __init__(self, interest: Interest, room: int, loop: asyncio.AbstractEventLoop | None) -> None:
         """Without a loop, nothing waits for events: somebody calls `take` now and then."""
         self.interest, self.room = interest, room
+        self.releases: list[Callable[[], None]] = []  # of what it asks of relations on demand
         self.lagged = False
         self.ended = ""  # why there are no more events
         self.arrived = asyncio.Event()
@@ -125,6 +143,7 @@ class Hub:
         self.step = 0
         self.lagged = 0  # the number of subscribers that were too slow so far
         self.followers: dict[Follower, None] = {}
+        self.left: deque[Callable[[], None]] = deque()  # for the database's thread: what nobody asks any more
 
     def add(self, follower: Follower) -> None:
         self.followers[follower] = None
@@ -132,6 +151,7 @@ class Hub:
     def remove(self, follower: Follower) -> None:
         if self.followers.pop(follower, follower) is None:
             self.lagged += follower.lagged
+            self.left.extend(follower.releases)
 
     def publish(self, step: int, changes: Changes, program: bool = False) -> None:
         """Send a step to each subscriber that wants it, or mark it as lagging.
@@ -145,9 +165,11 @@ class Hub:
             try:
                 if interest not in known:
                     known[interest] = None  # until it is encoded
-                    if follower.room not in writers:
-                        writers[follower.room] = ChangesWriter(changes, follower.room)
-                    known[interest] = self.written(step, writers[follower.room], interest, program)
+                    if interest.patterns:
+                        writer = ChangesWriter(interest.of(changes), follower.room)
+                    else:
+                        writer = writers.setdefault(follower.room, ChangesWriter(changes, follower.room))
+                    known[interest] = self.written(step, writer, interest, program)
                 written = known[interest]
                 if written is None:
                     follower.lag()

@@ -22,6 +22,8 @@ from attrs import evolve, frozen
 
 from everlog.api.changes import Changes
 from everlog.api.database import Database
+from everlog.api.facts.rows import Pattern
+from everlog.api.wanted import ask_while, pattern_wanted
 from everlog.core.program import Relation
 from everlog.core.program.fact_rows import declared
 from everlog.core.runtime.guards import Guard, LimitExceeded
@@ -154,6 +156,7 @@ class Service:
 
     def _hear(self, changes: Changes) -> None:
         self._steps += 1
+        self._release()
         self.hub.publish(self.step, changes, self._program_changes)
 
     @property
@@ -223,8 +226,8 @@ class Service:
         self, interest: Interest, snapshot: bool, last: str | None, loop: asyncio.AbstractEventLoop | None
     ) -> tuple[Follower, Iterator[bytes]]:
         """A new subscriber, and its first events: missed ones, a snapshot, or none."""
-        for name in sorted(interest.relations or ()):
-            self.relation(name)
+        self._release()
+        interest = self._understood(interest)
         if len(self.hub.followers) >= self.bounds.followers:
             many = f"{self.bounds.followers} clients follow changes: no more are allowed"
             raise ApiError(503, "too-many-subscribers", many)
@@ -240,9 +243,41 @@ class Service:
         elif snapshot:
             first = self._snapshot(interest)
         follower = Follower(interest, self.bounds.room, loop)
+        follower.releases = self._asked_by(interest)
         self.hub.add(follower)
         ready = event("ready", {"step": self.step}, self.label(self.step))
         return follower, chain(first, [ready])
+
+    def _understood(self, interest: Interest) -> Interest:
+        """The interest with its atoms, such as `path(1, x)`, read; ApiError if one is wrong."""
+        names = set(interest.relations or ())
+        atoms = frozenset(name for name in names if "(" in name)
+        for name in sorted(names - atoms):
+            self.relation(name)
+        if not atoms:
+            return interest
+        try:
+            patterns = tuple(pattern_wanted(self.database._writer, atom) for atom in sorted(atoms))
+        except ValueError as problem:
+            raise ApiError(422, "bad-fact", str(problem)) from None
+        whole = names - atoms
+        patterns = tuple(each for each in patterns if each.relation.name not in whole)
+        relations = frozenset(whole | {each.relation.name for each in patterns})
+        return evolve(interest, relations=relations, atoms=atoms, patterns=patterns)
+
+    def _asked_by(self, interest: Interest) -> list[Callable[[], None]]:
+        """Ask for facts of relations on demand; calling these takes it back."""
+        writer, relations = self.database._writer, self.database.relations
+        known = {each.relation.name for each in interest.patterns}
+        whole = [Pattern(relations[name]) for name in sorted((interest.relations or frozenset()) - known)]
+        with self.guard:
+            found = [ask_while(writer, pattern) for pattern in (*interest.patterns, *whole)]
+        return [release for release in found if release is not None]
+
+    def _release(self) -> None:
+        """Take back what subscribers asked for who have left."""
+        while self.hub.left:
+            self.hub.left.popleft()()
 
     def _missed(self, interest: Interest, last: str) -> Missed | None:
         """The events since an id, if they are known and not too many."""
@@ -250,6 +285,8 @@ class Service:
         if number == now:
             return Missed([])
         durable = self.durable
+        if any(map(self.database._engine.demands.is_on_demand, interest.relations or ())):
+            return None  # the log has no changes of what is computed on demand
         if durable is None or number is None or not max(durable.oldest, now - _MOST_MISSED) <= number < now:
             return None
         from everlog.store.past import moment, steps_from
@@ -259,7 +296,8 @@ class Service:
         try:
             with durable._engine.guard:
                 for past in steps_from(moment(durable, number, now)):
-                    changes = ChangesWriter(past.changes, room - size)
+                    told = interest.of(past.changes) if interest.patterns else past.changes
+                    changes = ChangesWriter(told, room - size)
                     events.append(self.hub.written(past.step, changes, interest))
                     size += len(events[-1])
         except (LimitExceeded, TooLarge):

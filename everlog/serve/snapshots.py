@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from everlog.api.database import Database
 from everlog.core.program import Relation, Row
+from everlog.files.text_values import sorted_rows
 from everlog.serve.errors import ApiError
 from everlog.serve.events import Interest, event
 from everlog.serve.wire import RowWriter, columns_json
@@ -38,18 +39,30 @@ class Snapshots:
 
     def events(self, database: Database, step: int, interest: Interest) -> Iterator[bytes]:
         """The events of the current state, that after this step; ApiError if busy."""
-        names = [name for name in database.relations if interest.relations is None or name in interest.relations]
+        wanted = interest.relations
+        on_demand = database._engine.demands.is_on_demand
+        names = [n for n in database.relations if (not on_demand(n) if wanted is None else n in wanted)]
+        some = {each.relation.name for each in interest.patterns}
+        matching = [(database.relations[n], _matching(database, n, interest)) for n in names if n in some]
+        names = [name for name in names if name not in some]
         known = {name: copy for name in names if (copy := self._copies.get((step, name))) is not None}
         missing = sum(database.size(name) for name in names if name not in known)
         if self.held + missing > max(self._most, 2 * sum(map(database.size, names))):
             raise ApiError(503, "busy", "other clients are reading large snapshots: try again later")
-        found: list[tuple[Relation, _Copy]] = []
+        found: list[tuple[Relation, _Copy]] = matching
         for name in names:
             copy = known.get(name)
             if copy is None:
                 copy = self._copies[step, name] = _Copy(database.rows(name))
             found.append((database.relations[name], copy))
         return _pages(step, found, interest)
+
+
+def _matching(database: Database, name: str, interest: Interest) -> _Copy:
+    """The facts of a relation that match one of the patterns."""
+    mine = [pattern for pattern in interest.patterns if pattern.relation.name == name]
+    rows = {row for each in mine for row in database.lookup(name, each.bound) if each.has_equals(row)}
+    return _Copy(sorted_rows(database.relations[name], rows))
 
 
 def _pages(step: int, found: list[tuple[Relation, _Copy]], interest: Interest) -> Iterator[bytes]:

@@ -8,14 +8,14 @@ whose names sort as their facts do.  The old content is replaced when the new on
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeAlias
 from uuid import uuid4
 
-from everlog.core.program import Program, Relation
+from everlog.core.program import Program, Relation, Row
 from everlog.files.dispatch import write_facts
 from everlog.files.location import Place, require_directory
 from everlog.files.text.delimited import header_text
@@ -37,14 +37,23 @@ if TYPE_CHECKING:
 def store_facts(
     spark: SparkSession,
     relation: Relation,
-    frame: DataFrame,
+    frame: Callable[[], DataFrame],
     params: Mapping[str, str],
     folder: str,
     stdout: TextIO,
+    rows: Iterable[Row] | None = None,
 ) -> None:
-    """Write all facts of a relation; they replace the old ones, unless `mode=` is set."""
+    """Write all facts of a relation; they replace the old ones, unless `mode=` is set.
+
+    `rows` are the same facts, if they are in the driver: then it writes text at a path itself.
+    """
     source = Source(spark, relation, params, folder)
-    chosen(WRITERS, relation.name, params, "write")(source, frame, stdout)
+    write = chosen(WRITERS, relation.name, params, "write")
+    is_text = write is _store_file or (write is _store_json_lines and source.mode == "overwrite")
+    if rows is not None and (write is _store_here or (is_text and not has_scheme(source.path("")))):
+        write_facts(relation, rows, params, Path(folder), stdout)
+    else:
+        write(source, frame(), stdout)
 
 
 def _store_file(source: Source, frame: DataFrame, stdout: TextIO) -> None:

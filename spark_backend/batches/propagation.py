@@ -53,7 +53,7 @@ def way_of(one: Planned) -> str:
     if one.way == GIVEN:
         return GIVEN
     aggregates = any(isinstance(literal, Aggregate) for rule in one.unit.rules for literal in rule.body)
-    if one.way == IN_PROCESS or aggregates or any(map(rule_may_fail, one.unit.rules)):
+    if one.way == IN_PROCESS or aggregates or one.unit.subsumptions or any(map(rule_may_fail, one.unit.rules)):
         return AGAIN  # a condition that may fail must not combine old facts with new ones
     return DRED if one.way in (ITERATED, DECOMPOSED) else COUNTED
 

@@ -178,7 +178,7 @@ def test_many_rules_that_move_all_the_time(text: str, seed: int, batch: int) -> 
 
 
 @pytest.mark.deep
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=rules(), seed=st.integers(0, 1000))
 def test_work_stays_within_the_promise_on_long_streams(text: str, seed: int) -> None:
     try:

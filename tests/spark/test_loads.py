@@ -61,7 +61,7 @@ def stored(
     from everlog.spark_backend.column_types import frame_of_rows, kinds_of
 
     out = io.StringIO()
-    store_facts(spark, relation, frame_of_rows(spark, rows, kinds_of(relation)), params, str(folder), out)
+    store_facts(spark, relation, lambda: frame_of_rows(spark, rows, kinds_of(relation)), params, str(folder), out)
     return out.getvalue()
 
 

@@ -14,9 +14,10 @@ from everlog.core.classify.query import Query
 from everlog.core.engine.engine import Engine
 from everlog.core.engine.planning.systems import NoSuchStrategy
 from everlog.core.joins.calibrated import Calibrated
-from everlog.core.joins.exponents import refuge_of, search_exponent
+from everlog.core.joins.exponents import refuge_of, refuges_of, search_exponent, update_exponent
 from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.tries import Input
+from everlog.core.joins.untold import Shown
 from everlog.core.joins.variable_orders import variable_order
 from everlog.core.joins.view import Asked, CannotServe, JoinView, joined
 from everlog.core.program import Row
@@ -258,6 +259,51 @@ def test_heavy_light_walks_the_smaller_side_however_many_values_are_heavy() -> N
             view.insert(0, (20_000, n))
         spent.append(view.steps - before)
     assert spent[1] < 2 * spent[0]
+
+
+def cycle(length: int) -> Query:
+    return Query.of(*(f"r{n}(x{n}, x{(n + 1) % length})" for n in range(length)))
+
+
+def clique(corners: int) -> Query:
+    return Query.of(*(f"r{a}{b}(x{a}, x{b})" for a in range(corners) for b in range(a)))
+
+
+@pytest.mark.parametrize(
+    ("query", "exponent"),
+    [(cycle(7), "1"), (cycle(12), "1"), (clique(4), "1"), (clique(5), "3/2"), (clique(6), "2")],
+    ids=["7-cycle", "12-cycle", "K4", "K5", "K6"],
+)
+def test_what_is_left_of_large_cyclic_bodies_is_narrower(query: Query, exponent: str) -> None:
+    assert refuges_of(query)[-1] == "factorized"
+    assert search_exponent("factorized", query) == Fraction(exponent) < search_exponent("delta", query)
+
+
+def test_what_lies_behind_a_value_is_searched_once() -> None:
+    """A cycle of nine with all edges between a few values: D^4 ways, which do not close."""
+    spent = []
+    for side in (8, 32):
+        view = view_of("factorized", Asked.full(cycle(9), counting=True))
+        dense = [(a, b) for a in range(side) for b in range(side)]
+        view.load(dict.fromkeys(range(1, 8), dense) | {8: [(side + a, 0) for a in range(side)]})
+        before = view.steps
+        view.insert(0, (0, 0))
+        assert not list(view.delta(0, (0, 0)))
+        spent.append(view.steps - before)
+    assert spent[1] < 20 * spent[0], "16 times as many rows"
+
+
+def test_a_part_that_shows_nothing_is_counted() -> None:
+    query = cycle(7)
+    for shown in ([], ["x0"], ["x3"]):
+        assert update_exponent("factorized", query, Shown(frozenset(shown))) == 1 < update_exponent("delta", query)
+    view = view_of("factorized", Asked(query, ("x0",), counting=True))
+    dense = [(a, b) for a in range(6) for b in range(6)]
+    view.load(dict.fromkeys(range(1, 7), dense))
+    view.insert(0, (0, 0))
+    before = view.steps
+    assert list(view.delta(0, (0, 0))) == [((0,), 6**5)]
+    assert view.steps - before < 1000
 
 
 # Figure 4 of the paper: atoms, and the exponents of D for F-IVM and for IVM^ε.  Where the paper has

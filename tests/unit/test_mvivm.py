@@ -286,8 +286,11 @@ def test_auto_sees_updates_in_batches() -> None:
 
 @pytest.mark.parametrize("every", [3, 5, 6])
 def test_an_expensive_minority_counts_by_its_share_of_the_work(every: int) -> None:
-    db = Database.from_text(RINGS, facts=HUBS)
-    for n in range(4000):
+    partners = range(20_000)
+    db = Database.from_text(
+        RINGS, facts={"s": [(0, 2 * n) for n in partners], "t": [(0, 2 * n + 1) for n in partners]}
+    )
+    for n in range(12_000):
         toggled(db, "r", (0, 0) if n % every == 0 else LONELY[n % len(LONELY)], 1)
     assert strategies_of(db)["q#1"] == "heavy_light"
 
@@ -330,6 +333,7 @@ def test_one_update_that_delta_cannot_finish_is_done_by_another_view(monkeypatch
     head = ", ".join(names)
     text = f"{decls} .decl q({', '.join(f'{v}:number' for v in names)}) q({head}) :- {body}."
     facts = {f"r{n}": [(0, m) if n % 2 == 0 else (m, 0) for m in range(400)] for n in range(2, 7)}
+    facts["r7"] = [(-1 - m, 0) for m in range(400)]  # none of which fits
     db = Database.from_text(text, facts=facts)
     toggled(db, "r1", (0, 0), 3)
     in_use = db.explanation()["rules"][0]["in_use"]

@@ -103,6 +103,11 @@ def test_a_loop_of_one_column_is_a_factor_of_a_product() -> None:
     ]
 
 
+def test_a_loop_whose_value_is_needed_elsewhere_is_no_factor() -> None:
+    found = plan("far(x + 1, x, z) :- edge(1, x), edge(2, y), edge(y, z).")
+    assert shown(gather(found)) == shown(found)
+
+
 def test_the_printed_code_is_that_of_the_plan() -> None:
     program = compile_text(DECLARED + REACH)
     shapes = {name: shape_of(relation.arity) for name, relation in program.relations.items()}

@@ -94,6 +94,28 @@ def test_who_comes_back_hears_what_was_missed(tmp_path: Path) -> None:
         assert [number for _, _, number in (next(events), next(events))] == ["4", "4"], "also after a restart"
 
 
+def test_who_asks_for_some_facts_hears_of_these_alone(tmp_path: Path) -> None:
+    """Of relations on demand, only these are computed, and only as long as somebody follows."""
+    program = PATHS.replace(".output path", "")
+    with served(tmp_path, "--db", "some.db", "--demand", "path", program=program) as one:
+        with one.events(relation="path(1, x)", snapshot="true") as events:
+            kind, data, _ = next(events)
+            assert (kind, data["relation"], data["rows"]) == ("snapshot", "path", [[1, 2], [1, 3]])
+            assert next(events)[0] == "ready"
+            one.insert("edge", (7, 8))
+            one.insert("edge", (3, 4))
+            kind, data, _ = next(events)
+            assert data["changes"] == {"path": {"deleted": [], "inserted": [[1, 4]]}}
+            assert [r["size"] for r in one.get("/relations")["relations"] if r["name"] == "path"] == [3]
+        with one.events(relation="edge(x, 5)") as events:
+            assert next(events)[0] == "ready"
+            one.insert("edge", (4, 5))
+            assert next(events)[1]["changes"] == {"edge": {"deleted": [], "inserted": [[4, 5]]}}
+        assert one.post("/query", {"query": "path(3, x)"})["rows"] == [[4], [5]]
+        refused(one.client.get("/changes", params={"relation": "pth(1, x)"}), 422, "bad-fact")
+        refused(one.client.get("/changes", params={"relation": "path(1"}), 422, "bad-fact")
+
+
 def test_who_cannot_go_on_begins_anew(tmp_path: Path) -> None:
     with served(tmp_path, "--db", "anew.db") as one:
         one.insert("edge", (3, 4))

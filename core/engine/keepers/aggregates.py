@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from sortedcontainers import SortedDict
 
+from everlog.core.engine.keepers.keeper import content_of
 from everlog.core.program import Functor, Kind, Value
 from everlog.core.program.aggregates.folded import in_order
 from everlog.core.program.exact import ExactSum
@@ -44,13 +45,7 @@ class Totals:
 
     def snapshot(self) -> Callable[[], None]:
         """A function that restores the present groups; a rebuild makes new states."""
-        groups = dict(self.groups)
-
-        def restore() -> None:
-            self.groups.clear()
-            self.groups.update(groups)
-
-        return restore
+        return content_of(self.groups)
 
     def clear(self) -> None:
         self.groups.clear()
@@ -220,12 +215,11 @@ class Partial(Totals):
         return value
 
     def snapshot(self) -> Callable[[], None]:
-        sound, failed = self.sound.snapshot(), dict(self.failed)
+        sound, failed = self.sound.snapshot(), content_of(self.failed)
 
         def restore() -> None:
             sound()
-            self.failed.clear()
-            self.failed.update(failed)
+            failed()
 
         return restore
 

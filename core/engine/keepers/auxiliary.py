@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from everlog.core.engine.keepers.keeper import Keeper, table_snapshot
+from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.planning.systems import GroupedRows, Refused, systems
 from everlog.core.engine.stepping.step import Listener, Readers
@@ -146,13 +146,11 @@ class AuxiliaryKeeper(Keeper):
         step.guard.derived(self.fit.answer, len(self.store.tables[self.fit.answer]))
         return {}
 
-    def snapshot(self) -> Callable[[], None]:
-        tables, system, strayed = table_snapshot(self.store, self.relations), self.system, self.strayed
+    def snapshot_besides(self) -> Callable[[], None]:
+        system, strayed = self.system, self.strayed
 
         def restore() -> None:
-            self.forget()
             self.system, self.strayed = system, strayed
-            tables()
 
         return restore
 

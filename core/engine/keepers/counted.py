@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from everlog.core.engine.keepers.joined import JoinedRule
-from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_snapshot, versions
+from everlog.core.engine.keepers.keeper import Keeper, content_of, outside_relations, versions
 from everlog.core.engine.planning.plan import VIEWS, PlannedUnit, wanted_of
 from everlog.core.engine.stepping.saved_state import Columns, count_columns, counts_from
 from everlog.core.engine.stepping.step import Listener, Readers
@@ -112,11 +112,9 @@ class DerivingKeeper(Keeper):
                     entry.of(event, sign).append(Counting(self, task, sign > 0))
 
     def _hearing(self, joined: JoinedRule, relation: str, gains: bool) -> Listener:
-        change = joined.gain if gains else joined.lose
-
         def listener(step: Step, delta: Facts) -> None:
             derived = self.plus if gains else self.minus
-            change(step, relation, delta, derived)
+            joined.follow(step, relation, delta, derived, gains)
             if derived and not self.waiting:
                 step.wake(self)
 
@@ -287,16 +285,12 @@ class CountKeeper(DerivingKeeper):
         self.table.replace(facts)
         return {self.name: counted}
 
-    def snapshot(self) -> Callable[[], None]:
-        tables = table_snapshot(self.store, self.relations)
-        kept = dict(self.counts)
+    def snapshot_besides(self) -> Callable[[], None]:
+        counts = content_of(self.counts)
 
         def restore() -> None:
-            self.forget()
             self.forget_views()
-            self.counts.clear()
-            self.counts.update(kept)
-            tables()
+            counts()
 
         return restore
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from everlog.core.engine.keepers.aggregates import Totals, totals_of
 from everlog.core.engine.keepers.counted import DerivingKeeper
+from everlog.core.engine.keepers.keeper import content_of
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Value
@@ -140,14 +141,13 @@ class GroupKeeper(DerivingKeeper):
         return {}
 
     def snapshot(self) -> Callable[[], None]:
-        put_back_totals, values = self.totals.snapshot(), dict(self.values)
+        totals, values = self.totals.snapshot(), content_of(self.values)
 
         def restore() -> None:
             self.forget()
             self.forget_views()
-            put_back_totals()
-            self.values.clear()
-            self.values.update(values)
+            totals()
+            values()
 
         return restore
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_snapshot, versions
+from everlog.core.engine.keepers.keeper import Keeper, outside_relations, versions
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.step import Listener, Readers, put_back
 from everlog.core.engine.stepping.store import Store, Task
@@ -344,11 +344,8 @@ class GrowingKeeper(Keeper):
         self._settle_all(step)
         return {}
 
-    def snapshot(self) -> Callable[[], None]:
-        tables = table_snapshot(self.store, self.relations)
-
+    def snapshot_besides(self) -> Callable[[], None]:
         def restore() -> None:
-            tables()
             self.stale = True
 
         return restore

@@ -21,7 +21,7 @@ from attrs import define, field
 from sortedcontainers import SortedList
 
 from everlog.core.engine.keepers.groups import GroupValues
-from everlog.core.engine.keepers.keeper import Keeper, outside_relations, versions
+from everlog.core.engine.keepers.keeper import Keeper, content_of, outside_relations, versions
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
@@ -332,14 +332,12 @@ class OrderedKeeper(Keeper):
         return {}
 
     def snapshot(self) -> Callable[[], None]:
-        parts, values = dict(self.parts), dict(self.values)
+        parts, values = content_of(self.parts), content_of(self.values)
 
         def restore() -> None:
             self.forget()
-            self.parts.clear()
-            self.parts.update(parts)
-            self.values.clear()
-            self.values.update(values)
+            parts()
+            values()
 
         return restore
 

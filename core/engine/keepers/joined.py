@@ -16,7 +16,6 @@ The view is made when a change first arrives, from the tables as they are.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from time import perf_counter
@@ -89,7 +88,7 @@ class JoinedRule:
             joined = Atom(self._name, tuple(map(Variable, kept)))
             self.rest = Task(store, evolve(run, body=(joined, *above_the_join(rule))), 0, Use(Action.COUNT))
         self.asked = Asked(query, kept, bounds_of(rule), counting=True, enumerated=False, summed=summed)
-        self.matches = self.losses = 0
+        self.matches = self.losses = self.rows = 0
         self.rows_of: dict[str, int] = dict.fromkeys(self.copies, 0)
         self._step = JOINS[strategy].step
         self._left = 0  # steps of views that were given up, less those that made them
@@ -98,10 +97,6 @@ class JoinedRule:
         self._trial_at = self._trial_work = 0  # rows at the next trial; work of all trials
         self._draw = Random(rule.name)  # trials at equal distances could miss every expensive row
         self._estimate = 0.0  # what delta would do for one row: of late trials, the mean
-
-    @property
-    def rows(self) -> int:
-        return sum(self.rows_of.values())
 
     @property
     def work(self) -> int:
@@ -122,13 +117,7 @@ class JoinedRule:
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
-    def lose(self, step: Step, relation: str, gone: Facts, minus: Counted) -> None:
-        self._follow(step, relation, gone, minus, insert=False)
-
-    def gain(self, step: Step, relation: str, new: Facts, plus: Counted) -> None:
-        self._follow(step, relation, new, plus, insert=True)
-
-    def _follow(self, step: Step, relation: str, facts: Facts, out: Counted, insert: bool) -> None:
+    def follow(self, step: Step, relation: str, facts: Facts, out: Counted, insert: bool) -> None:
         """Have the view follow a change; an error names the rule."""
         start, before, runs = perf_counter(), self._time.seconds, self._time.runs
         try:
@@ -142,15 +131,15 @@ class JoinedRule:
         self._time.runs = runs + 1
 
     def _apply(self, step: Step, view: JoinView, relation: str, facts: Facts, out: Counted, insert: bool) -> None:
-        shield, log = step.guard.shield, Log()
+        shield, log, copies = step.guard.shield, Log(), self.copies[relation]
         step.undo.append((self._revert, (log,)))
-        told: Counter[Row] = Counter()
+        told: dict[Row, int] = {}
         change = view.insert if insert else view.delete
-        rows = self.store.shapes[relation].rows_of(facts)
-        for row in rows:
-            self.rows_of[relation] += len(self.copies[relation])
+        for row in self.store.shapes[relation].rows_of(facts):
+            self.rows += len(copies)
+            self.rows_of[relation] += len(copies)
             self.losses += not insert
-            for atom, select in self.copies[relation]:
+            for atom, select in copies:
                 selected = select(row)
                 if selected is None:
                     continue
@@ -165,7 +154,7 @@ class JoinedRule:
         if told:
             self._run_rest(told, out)
 
-    def _run_rest(self, told: Counter[Row], out: Counted) -> None:
+    def _run_rest(self, told: Mapping[Row, int], out: Counted) -> None:
         """What stands above the join, for rows that each stand for some number of derivations."""
         assert self.rest is not None
         by_number: dict[int, list[Row]] = {}
@@ -178,10 +167,10 @@ class JoinedRule:
                 for head, times in self.shape.counted_rows(found):
                     self.shape.count_one(out, head, times * number)
 
-    def _tell(self, view: JoinView, atom: int, row: Row, told: Counter[Row], out: Counted) -> None:
+    def _tell(self, view: JoinView, atom: int, row: Row, told: dict[Row, int], out: Counted) -> None:
         if self.rest is not None:
             for answer, weight in view.delta(atom, row):
-                told[answer] += weight
+                told[answer] = told.get(answer, 0) + weight
                 self.matches += 1
             return
         head, shape = self._head, self.shape

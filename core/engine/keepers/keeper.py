@@ -14,7 +14,7 @@ the sum of these terms is exactly the change of a rule's derivations.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from attrs import evolve
 
@@ -30,6 +30,8 @@ from everlog.core.program import Row, Rule, Value
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.shape import Facts
 
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 Derivation = tuple[str, Mapping[str, Value]]  # a rule's name, and values of variables of its body
 
 
@@ -37,6 +39,7 @@ class Keeper:
     """The state of one unit.  Subclasses define how it is maintained and described."""
 
     about: ClassVar[str] = ""  # its state, for `explain`
+    no_rule: ClassVar[str] = ""  # what is done with a change, where no delta rule runs
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         self.store, self.planned, self.number = store, planned, number
@@ -110,9 +113,28 @@ class Keeper:
         """A derivation of a fact from earlier facts; None for a base fact or if unknown."""
         return None
 
+    def _took(self, seconds: float) -> None:
+        """Charge each rule its share of the time: all are settled at once."""
+        rules = self.planned.unit.rules
+        for rule in rules:
+            time = self.store.time_of(rule)
+            time.runs += 1
+            time.seconds += seconds * self.store.weight / len(rules)
+
     def snapshot(self) -> Callable[[], None]:
         """A function that restores the present state after `rebuild`."""
-        raise NotImplementedError
+        tables, besides = table_snapshot(self.store, self.relations), self.snapshot_besides()
+
+        def restore() -> None:
+            self.forget()
+            besides()
+            tables()
+
+        return restore
+
+    def snapshot_besides(self) -> Callable[[], None]:
+        """A function that restores what the unit has besides its tables."""
+        return _nothing
 
     def state(self) -> Columns | None:
         """The state of the unit besides base facts, as columns; None: recompute it."""
@@ -140,6 +162,12 @@ class Keeper:
     @classmethod
     def told_deltas(cls, planned: PlannedUnit) -> Iterator[str]:
         """The delta rules that run on a change, for `explain --deltas`."""
+        if cls.no_rule:
+            read = [
+                name for rule in planned.unit.rules for name in outside_relations(rule, planned.unit.relations)
+            ]
+            yield f"on insert or delete of {', '.join(dict.fromkeys(read))}:  no rule runs; {cls.no_rule}"
+            return
         for rule in planned.unit.rules:
             for relation in outside_relations(rule, ()):
                 for delta in each_delta_rule(rule, relation):
@@ -176,6 +204,26 @@ def versions(
         changed = evolve(rule, body=body)
         task = Task(store, changed, version.position, uses[version.sign])
         yield version.event, version.sign, task, len(body) > len(rule.body)
+
+
+def _nothing() -> None:
+    pass
+
+
+def content_of(kept: dict[_K, _V]) -> Callable[[], None]:
+    """A function that restores the present content of a dict.
+
+    >>> numbers = {1: 10}
+    >>> restore = content_of(numbers); numbers[2] = 20; restore(); numbers
+    {1: 10}
+    """
+    content = dict(kept)
+
+    def restore() -> None:
+        kept.clear()
+        kept.update(content)
+
+    return restore
 
 
 def table_snapshot(store: Store, names: Iterable[str]) -> Callable[[], None]:

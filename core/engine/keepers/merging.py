@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_snapshot
+from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.planning.flow_rules import sources_and_steps
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 _NONE: Any = frozenset()  # read as a set, never changed
 _MANY = 10_000  # facts between two checks of the limits
-_NO_RULE = "no rule runs; the classes of the two values are merged or split"
 
 
 _After = dict[Value, ValueSet]
@@ -51,6 +50,7 @@ class ClassKeeper(Keeper):
     """
 
     about = "classes that merge and split as pairs come and go"
+    no_rule = "the classes of the two values are merged or split"
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
@@ -216,28 +216,6 @@ class ClassKeeper(Keeper):
         self.table.replace(facts)
         self._took(perf_counter() - began)
         return {}
-
-    def _took(self, seconds: float) -> None:
-        """Charge each rule its share of the time: all are settled at once."""
-        rules = self.planned.unit.rules
-        for rule in rules:
-            time = self.store.time_of(rule)
-            time.runs += 1
-            time.seconds += seconds * self.store.weight / len(rules)
-
-    @classmethod
-    def told_deltas(cls, planned: PlannedUnit) -> Iterator[str]:
-        read = [name for rule in planned.unit.rules for name in outside_relations(rule, planned.unit.relations)]
-        yield f"on insert or delete of {', '.join(dict.fromkeys(read))}:  {_NO_RULE}"
-
-    def snapshot(self) -> Callable[[], None]:
-        table = table_snapshot(self.store, self.relations)
-
-        def restore() -> None:
-            self.forget()
-            table()
-
-        return restore
 
     def state(self) -> Columns:
         return self.table.columns()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from everlog.core import program as p
-from everlog.core.engine.keepers.keeper import Keeper, table_snapshot
+from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Readers
@@ -121,12 +121,10 @@ class RecomputeKeeper(Keeper):
         for name in self.relations:
             self.store.tables[name].restore(left)
 
-    def snapshot(self) -> Callable[[], None]:
-        tables = table_snapshot(self.store, self.relations)
+    def snapshot_besides(self) -> Callable[[], None]:
         starts, ends = self.starts, self.ends
 
         def restore() -> None:
-            tables()
             self.starts, self.ends = starts, ends
 
         return restore

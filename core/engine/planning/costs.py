@@ -59,6 +59,7 @@ from everlog.core.joins.join_strategies import (
     AUTO,
     CALIBRATED,
     DELTA,
+    FACTORIZED,
     GENERATIONS,
     HEAVY_LIGHT,
     JOINS,
@@ -124,6 +125,7 @@ _SOURCES = {
     HEAVY_LIGHT: "Kara et al. 2020",
     CALIBRATED: "Wang et al. 2023",
     VIEW_TREE: "Berkholz et al. 2017",
+    FACTORIZED: "Yannakakis 1981",
 }
 
 

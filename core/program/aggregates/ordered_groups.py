@@ -56,7 +56,6 @@ class OrderedAggregate:
     kind: Kind
     target: Term | None
     place: Term
-    place_kind: Kind
     lower: Bound | None
     upper: Bound | None
     group: tuple[Variable, ...]
@@ -94,7 +93,7 @@ def ordered_aggregate(literal: Aggregate) -> OrderedAggregate | None:
     if not outside or not any(isinstance(x, Atom) for x in facts):
         return None
     inner: list[Literal] = []
-    bounds: list[tuple[Term, str, Term, Kind]] = []
+    bounds: list[tuple[Term, str, Term]] = []
     for x in literal.body:
         used = {v.name for v in variables_of_literal(x)} | needs(x)
         if outside.isdisjoint(used):
@@ -109,8 +108,8 @@ def ordered_aggregate(literal: Aggregate) -> OrderedAggregate | None:
     return _assembled(literal, inner, bounds, outside)
 
 
-def _bound(literal: Literal, inside: set[str], outside: set[str]) -> tuple[Term, str, Term, Kind] | None:
-    """A comparison as (place, operator, bound, kind)."""
+def _bound(literal: Literal, inside: set[str], outside: set[str]) -> tuple[Term, str, Term] | None:
+    """A comparison as (place, operator, bound)."""
     if not isinstance(literal, Comparison) or literal.op not in _TURNED:
         return None
     for place, op, bound in (
@@ -118,7 +117,7 @@ def _bound(literal: Literal, inside: set[str], outside: set[str]) -> tuple[Term,
         (literal.right, _TURNED[literal.op], literal.left),
     ):
         if names([place]) <= inside and names([place]) and names([bound]) <= outside and _is_shift(bound):
-            return place, op, bound, literal.kind
+            return place, op, bound
     return None
 
 
@@ -137,15 +136,15 @@ def _is_shift(term: Term) -> bool:
 def _assembled(
     literal: Aggregate,
     inner: Sequence[Literal],
-    bounds: Sequence[tuple[Term, str, Term, Kind]],
+    bounds: Sequence[tuple[Term, str, Term]],
     outside: set[str],
 ) -> OrderedAggregate | None:
-    places = {place for place, _, _, _ in bounds}
-    lower = [Bound(term, op == ">") for _, op, term, _ in bounds if op in (">", ">=")]
-    upper = [Bound(term, op == "<") for _, op, term, _ in bounds if op in ("<", "<=")]
+    places = {place for place, _, _ in bounds}
+    lower = [Bound(term, op == ">") for _, op, term in bounds if op in (">", ">=")]
+    upper = [Bound(term, op == "<") for _, op, term in bounds if op in ("<", "<=")]
     if len(places) != 1 or len(lower) > 1 or len(upper) > 1:
         return None
-    if outside != {name for _, _, term, _ in bounds for name in names([term])}:
+    if outside != {name for _, _, term in bounds for name in names([term])}:
         return None
     order, rest = sure_and_open(inner, ())
     if rest or len(order) != len(inner):
@@ -155,7 +154,6 @@ def _assembled(
         literal.kind,
         literal.target,
         places.pop(),
-        bounds[0][3],
         lower[0] if lower else None,
         upper[0] if upper else None,
         tuple(v for v in literal.outer if v.name not in outside),
@@ -175,7 +173,7 @@ def interval_of(form: OrderedAggregate) -> Callable[[Sequence[Value]], Interval 
     >>> t, day = Variable("t"), Constant(7, Kind.NUMBER)
     >>> week = Bound(Call("-", (t, day), Kind.NUMBER, Kind.NUMBER), True), Bound(t, False)
     >>> number, ends = Kind.NUMBER, (*week, (), (t,), ())
-    >>> last = interval_of(OrderedAggregate("count", number, None, Variable("d"), number, *ends))
+    >>> last = interval_of(OrderedAggregate("count", number, None, Variable("d"), *ends))
     >>> last((30,)), last((-2**63,))
     ((23, 30), None)
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ def add_database_arguments(parser: argparse.ArgumentParser) -> None:
     add_limit_arguments(parser)
 
 
-def database_of(arguments: argparse.Namespace) -> Database | None:
+def database_of(arguments: argparse.Namespace, strategies: Mapping[str, str] | None = None) -> Database | None:
     """The program with the facts of its files; None if it has errors, which are printed."""
     program = load_program(arguments, untold=("DL060",))
     if program is None:
@@ -41,7 +41,8 @@ def database_of(arguments: argparse.Namespace) -> Database | None:
     with meter_for(sys.stderr) as meter:
         folder, tell = Path(arguments.fact_dir), partial(tell_note, meter=meter)
         given = read_inputs(program, folder, arguments.no_warn, tell, meter.reading)
-        return Database(program, facts=given, limits=limits_of(arguments), progress=meter.deriving)
+        limits, progress = limits_of(arguments), meter.deriving
+        return Database(program, facts=given, limits=limits, progress=progress, strategies=strategies)
 
 
 def facts_last(words: Sequence[str]) -> list[str]:

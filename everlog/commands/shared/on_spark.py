@@ -10,6 +10,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -168,12 +169,13 @@ def evaluate_job(spark: SparkSession, job: Job, tell: Callable[[str], None]) -> 
     with telling(program):
         for directive in sorted(program.printsizes, key=lambda d: d.relation):
             relation = program.relations[directive.relation]
-            write_size(relation, result[relation.name].count(), sys.stdout)
+            write_size(relation, result.size(relation.name), sys.stdout)
         for directive in program.outputs:
             relation = program.relations[directive.relation]
             placed = to_screen(directive) if job.output_dir == "-" else directive
             folder = "." if job.output_dir == "-" else job.output_dir
-            store_facts(spark, relation, result[relation.name], placed.params, folder, sys.stdout)
+            frame, rows = partial(result.__getitem__, relation.name), result.rows_here(relation.name)
+            store_facts(spark, relation, frame, placed.params, folder, sys.stdout, rows)
             tell(f"{relation.name}: written")
 
 

@@ -1,4 +1,4 @@
-"""Commands `.timer`, `.prof`, `.mem`, `.progress`, `.limit`: time, memory, limits."""
+"""Commands `.timer`, `.prof`, `.advise`, `.mem`, `.progress`, `.limit`: time, memory, limits."""
 
 from __future__ import annotations
 
@@ -53,6 +53,19 @@ def prof(session: Session, words: Words) -> None:
     joins = chain(_work_lines(chosen), plan_lines(session, name)) if name is not None else ()
     told = () if name is not None else units
     session.screen.lines(chain(lines, moves, told, joins), paged=True, ready=session.screen.seen)
+
+
+@command(".advise", "", "which relations are worth their memory", THEME)
+def advise(session: Session, words: Words) -> None:
+    """
+    From who read which relation so far, by which columns, and what it cost: keep it, ask for it on
+    demand, inline it, drop it; joins that another relation holds, or that several rules share.
+    """
+    from everlog.repl.reports import advice_lines
+
+    program = session.places.program
+    measure = f"everlog advise {'PROGRAM' if program is None else program} --log FILE{{}}"
+    session.screen.lines(advice_lines(session.db, measure), paged=True)
 
 
 def _work_lines(rules: Iterable[RuleStatistics]) -> Iterator[str]:

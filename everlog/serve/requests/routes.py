@@ -339,7 +339,9 @@ OPERATIONS: tuple[Operation, ...] = (
         None,
         (
             Parameter(
-                "relation", array(text(minLength=1)), "Changes of these relations; of all if there is none."
+                "relation",
+                array(text(minLength=1)),
+                "Changes of these relations, or of facts that match an atom; of all if there is none.",
             ),
             Parameter("snapshot", {**FLAG, "default": False}, "Begin with all facts."),
             _NUMBERS,

@@ -29,7 +29,7 @@ from everlog.core.engine.keepers.flow.condensation import Condensation
 from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Graph, Sources
 from everlog.core.engine.keepers.flow.flow_pass import Pass
 from everlog.core.engine.keepers.flow.places import Component
-from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations, table_snapshot
+from everlog.core.engine.keepers.keeper import Derivation, Keeper
 from everlog.core.engine.planning.flow_rules import sources_and_steps
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 Pair = tuple[Value, Value]
 MANY = 10_000  # facts between two checks of the limits
 
-_NO_RULE = "no rule runs; what is behind the change is settled, component by component"
-
 
 class FlowKeeper(Keeper):
     """Keeps recursion that carries a column along.
@@ -61,6 +59,7 @@ class FlowKeeper(Keeper):
     """
 
     about = "sets that flow along steps, settled from the sources on"
+    no_rule = "what is behind the change is settled, component by component"
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
@@ -147,14 +146,6 @@ class FlowKeeper(Keeper):
         for part in self._merged:
             self._share(step, part)
         self._merged = []
-
-    def _took(self, seconds: float) -> None:
-        """Charge each rule its share of the time: all are settled at once."""
-        rules = self.planned.unit.rules
-        for rule in rules:
-            time = self.store.time_of(rule)
-            time.runs += 1
-            time.seconds += seconds * self.store.weight / len(rules)
 
     def _followed(self, step: Step) -> Pass:
         """The effect of the changes that were received."""
@@ -292,25 +283,13 @@ class FlowKeeper(Keeper):
         self._took(perf_counter() - began)
         return {}
 
-    @classmethod
-    def told_deltas(cls, planned: PlannedUnit) -> Iterator[str]:
-        read = [name for rule in planned.unit.rules for name in outside_relations(rule, planned.unit.relations)]
-        yield f"on insert or delete of {', '.join(dict.fromkeys(read))}:  {_NO_RULE}"
-
     def told_code(self, only: str | None, ir: bool = False) -> Iterator[str]:
         yield from super().told_code(only, ir)
         if only is None or only in self.relations or any(rule.name == only for rule in self.planned.unit.rules):
-            yield f"# {self.planned.name}: {_NO_RULE} (core.engine.keepers.flow.flowing)"
+            yield f"# {self.planned.name}: no rule runs; {self.no_rule} (core.engine.keepers.flow.flowing)"
 
-    def snapshot(self) -> Callable[[], None]:
-        table = table_snapshot(self.store, self.relations)
-
-        def restore() -> None:
-            self.forget()
-            self._stale()
-            table()
-
-        return restore
+    def snapshot_besides(self) -> Callable[[], None]:
+        return self._stale
 
     def state(self) -> Columns:
         return self.table.columns()
