@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # tests/dlt.py, tests/generators
 
 _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 _unshrunk = [Phase.explicit, Phase.reuse, Phase.generate]  # the first failure, at once
-settings.register_profile("default", max_examples=60, phases=[*_unshrunk, Phase.target, Phase.shrink], **_common)
-settings.register_profile("unshrunk", max_examples=60, phases=_unshrunk, **_common)
+settings.register_profile("default", max_examples=40, phases=[*_unshrunk, Phase.target, Phase.shrink], **_common)
+settings.register_profile("unshrunk", max_examples=40, phases=_unshrunk, **_common)
 settings.register_profile("deep", max_examples=3000, **_common)
 # In CI many failures must not take longer than CI has: there nothing is shrunk.
 _default = "unshrunk" if os.environ.get("CI") else "default"

@@ -23,7 +23,7 @@ from everlog.core.evaluate.native_task import NativeTask
 from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.shown_plans import plan_of_task
 from everlog.core.ir.operations import Plan, Unknown
-from everlog.core.native.availability import Undefined, why_not
+from everlog.core.native.availability import NotAWord, Undefined, why_not
 from everlog.core.native.coverage import uncovered
 from everlog.core.native.words import empty_words, new_settling
 from everlog.core.program import Atom, Kind, Program, Rule
@@ -44,6 +44,18 @@ def why_not_settled(program: Program, unit: Unit, maps: Mapping[str, BestMap]) -
         if program.relations[name].columns[known.column].kind is Kind.SYMBOL:
             return f"the values of {name} are symbols, which the compiled machine does not order"
     return why_not() or next(filter(None, map(uncovered, unit.rules)), "")
+
+
+def settled(relations: Relations, unit: Unit, maps: Mapping[str, BestMap], guard: Guard) -> NativeMaps | None:
+    """A unit of maps that the machine has settled; None if Python must judge it."""
+    before = guard.facts
+    try:
+        found = NativeMaps(relations.program, unit, relations, guard, None, maps)
+        found.run()
+    except (NotAWord, Undefined):
+        guard.facts = before
+        return None
+    return found
 
 
 class NativeMaps(NativeRounds):

@@ -46,6 +46,28 @@ def rest_of(query: Query, fixed: frozenset[str]) -> Width | None:
     return fractional_hypertree_width(Query(left, frozenset(v for s in scopes for v in s))) if left else None
 
 
+def trees_of(rest: Width, shown: Collection[str]) -> list[tuple[frozenset[str], int | None]]:
+    """The bags, each with the place of its parent before it; bags that show most are the roots.
+
+    What is shown is then near to the roots, and little else is walked to enumerate it.
+    """
+    tree = rest.decomposition
+    near: list[list[int]] = [[] for _ in tree.bags]
+    for bag, parent in enumerate(tree.parents):
+        if parent is not None:
+            near[bag].append(parent)
+            near[parent].append(bag)
+    found: list[tuple[frozenset[str], int | None]] = []
+    done: set[int] = set()
+    for root in sorted(range(len(tree.bags)), key=lambda n: -len(tree.bags[n].intersection(shown))):
+        waiting: list[tuple[int, int | None]] = [(root, None)] if root not in done else []
+        for bag, parent in waiting:  # grows while it is read: parents first
+            done.add(bag)
+            found.append((tree.bags[bag], parent))
+            waiting += [(other, len(found) - 1) for other in near[bag] if other not in done]
+    return found
+
+
 @define(eq=False)
 class RestBag:
     """A bag of what is left: `given` is shared with the bag above, `found` is new here.
@@ -149,9 +171,10 @@ class Factorized(CountedView):
         width = rest_of(self.asked.query, frozenset(schema))
         if width is None:
             return [], []
-        tree, bags, roots = width.decomposition, list[RestBag](), list[RestBag]()
-        for variables, parent in zip(tree.bags, tree.parents, strict=True):
-            above = frozenset() if parent is None else tree.bags[parent]
+        trees = trees_of(width, self.asked.kept)
+        bags, roots = list[RestBag](), list[RestBag]()
+        for variables, parent in trees:
+            above = frozenset() if parent is None else trees[parent][0]
             given, found = tuple(sorted(variables & above)), tuple(sorted(variables - above))
             bag = RestBag(given, found)
             bags.append(bag)

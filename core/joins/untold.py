@@ -19,7 +19,7 @@ from attrs import frozen
 
 from everlog.core.classify.covers import fractional_cover
 from everlog.core.classify.query import Query
-from everlog.core.joins.factorized import rest_of
+from everlog.core.joins.factorized import rest_of, trees_of
 from everlog.core.joins.join_strategies import FACTORIZED, HEAVY_LIGHT, JOINS
 from everlog.core.joins.order_costs import UNIT, Band, best_order, canonical, costs_of
 from everlog.core.joins.splits import classes_of
@@ -100,13 +100,12 @@ def _met_in_bags(query: Query, shown: Shown) -> Iterator[tuple[frozenset[str], F
     for number, atom in enumerate(query.atoms):
         rest = rest_of(query, frozenset(atom.variables))
         if rest is not None:
-            tree, walked = rest.decomposition, set[int]()
-            for place, bag in reversed(list(enumerate(tree.bags))):
-                parent = tree.parents[place]
-                new = bag if parent is None else bag - tree.bags[parent]
+            trees, walked = trees_of(rest, shown.variables), set[int]()
+            for place, (bag, parent) in reversed(list(enumerate(trees))):
+                new = bag if parent is None else bag - trees[parent][0]
                 if place in walked or not new.isdisjoint(shown.variables):
                     walked.update({place} if parent is None else {place, parent})
-            bound = frozenset().union(*(tree.bags[place] for place in walked))
+            bound = frozenset().union(*(trees[place][0] for place in walked))
             yield bound, _rows(query, number, bound)
 
 

@@ -6,10 +6,29 @@ cdef extern from "Python.h":
     double PyOS_string_to_double(const char *text, char **end, PyObject *overflow) except? -1.0
     char *PyOS_double_to_string(double value, char format, int precision, int flags, int *type)
 
+cdef extern from *:
+    """
+    #if defined(__GLIBC__)
+    #include <malloc.h>
+    static void give_memory_back(void) { mallopt(M_MMAP_THRESHOLD, 1 << 20); }
+    #else
+    static void give_memory_back(void) {}
+    #endif
+    """
+    void give_memory_back()
+
 cdef enum: _LONGEST = 40  # characters of a decimal
 cdef double _POWERS[16]
 for _place in range(16):
     _POWERS[_place] = 10.0 ** _place
+
+
+def large_arrays_apart():
+    """Give each large array pages of its own, in this whole process.
+
+    They go back to the system when the array is freed or moves, instead of leaving holes.
+    """
+    give_memory_back()
 
 
 def _is_utf8(bytes data):
@@ -23,11 +42,11 @@ def _is_utf8(bytes data):
 cdef class Symbols:
     """The symbols of one evaluation, each with its id: 0, 1, 2, …
 
-    Symbols of files are found by their bytes, in a hash table of their own: the high half of an
-    entry is part of the hash, the low half an id + 1.
+    They are found by their bytes in UTF-8: the high half of an entry is part of the hash, the low half
+    an id + 1.  Texts that have no UTF-8 are in `odd`.
     """
 
-    cdef dict ids
+    cdef dict odd
     cdef list texts
     cdef uint32_t *ranks
     cdef Py_ssize_t ranked
@@ -35,7 +54,7 @@ cdef class Symbols:
     cdef Py_ssize_t entry_count, mask
 
     def __cinit__(self):
-        self.ids, self.texts = {}, []
+        self.odd, self.texts = {}, []
         self.ranks, self.ranked = NULL, -1
         self.entry_count, self.mask = 0, 63
         self.entries = <uint64_t *>PyMem_Calloc(self.mask + 1, sizeof(uint64_t))
@@ -49,23 +68,48 @@ cdef class Symbols:
     def __len__(self):
         return len(self.texts)
 
-    cdef bint knows(self, tuple row):
+    cdef bint knows(self, tuple row) except -1:
         """Whether all symbols of a row have an id."""
         for value in row:
-            if type(value) is str and value not in self.ids:
+            if type(value) is str and not self.has(value):
                 return False
         return True
 
+    cdef bint has(self, object text) except -1:
+        cdef Py_ssize_t size
+        cdef const char *held
+        try:
+            held = PyUnicode_AsUTF8AndSize(text, &size)
+        except UnicodeEncodeError:
+            return text in self.odd
+        return self.entries[self.place_of(held, size, _hash_of_bytes(held, size))] != 0
+
     cdef int64_t id_of(self, object text) except -1:
-        found = self.ids.get(text)
-        if found is None:
-            found = len(self.texts)
-            self.texts.append(text)
-            self.ids[text] = found
+        cdef Py_ssize_t size
+        cdef const char *held
+        try:
+            held = PyUnicode_AsUTF8AndSize(text, &size)
+        except UnicodeEncodeError:
+            if text not in self.odd:
+                self.odd[text] = len(self.texts)
+                self.texts.append(text)
+            return self.odd[text]
+        return self.id_of_bytes(held, size, _hash_of_bytes(held, size), text)
+
+    cdef int64_t id_of_bytes(self, const char *text, Py_ssize_t size, uint64_t hash, object known=None) except -1:
+        """The id of a symbol in UTF-8; `known` is the same as an object, if there is one."""
+        cdef Py_ssize_t at = self.place_of(text, size, hash), found = len(self.texts)
+        if self.entries[at]:
+            return <int64_t>(self.entries[at] & 0xFFFFFFFF) - 1
+        self.texts.append(PyUnicode_DecodeUTF8(text, size, NULL) if known is None else known)
+        self.entries[at] = (hash & <uint64_t>0xFFFFFFFF00000000) | <uint64_t>(found + 1)
+        self.entry_count += 1
+        if 2 * self.entry_count > self.mask:
+            self.grow()
         return found
 
-    cdef int64_t id_of_bytes(self, const char *text, Py_ssize_t size, uint64_t hash) except -1:
-        """The id of a symbol in UTF-8."""
+    cdef Py_ssize_t place_of(self, const char *text, Py_ssize_t size, uint64_t hash) except -1:
+        """The place of the entry of a symbol, or of the empty one where it would be put."""
         cdef Py_ssize_t at = <Py_ssize_t>(hash & <uint64_t>self.mask), stored
         cdef uint64_t entry, high = hash & <uint64_t>0xFFFFFFFF00000000
         cdef const char *known
@@ -74,14 +118,9 @@ cdef class Symbols:
             if entry - (entry & 0xFFFFFFFF) == high:
                 known = PyUnicode_AsUTF8AndSize(self.texts[<Py_ssize_t>(entry & 0xFFFFFFFF) - 1], &stored)
                 if stored == size and not memcmp(known, text, <size_t>size):
-                    return <int64_t>(entry & 0xFFFFFFFF) - 1
+                    break
             at = (at + 1) & self.mask
-        found = self.id_of(PyUnicode_DecodeUTF8(text, size, NULL))
-        self.entries[at] = high | <uint64_t>(found + 1)
-        self.entry_count += 1
-        if 2 * self.entry_count > self.mask:
-            self.grow()
-        return found
+        return at
 
     cdef int grow(self) except -1:
         """Twice the entries; an entry is found by the low half of its hash, so it is computed again."""

@@ -20,6 +20,13 @@ def new_symbols() -> machine.Symbols:
     return machine.Symbols()
 
 
+def save_memory() -> None:
+    """Let what is freed go back to the system: for a process that evaluates and ends."""
+    from everlog.core.native import _machine as machine
+
+    machine.large_arrays_apart()
+
+
 def empty_words(relation: Relation, symbols: machine.Symbols) -> machine.Relation:
     from everlog.core.native import _machine as machine
 

@@ -201,7 +201,7 @@ class _Walk:
             self.error("DL057", f"`{shown}` takes {wanted}, as in `{form}`", term)
         if term.start is not None and base[1:] not in self.declared.functors:
             name = base[1:]
-            hint = f"declare it: .functor {name}(value:…, x:…):…"
+            hint = f"declare it: .functor {name}(…):…"
             self.error("DL056", f"undefined functor `@{name}`", term, hint=hint)
         if term.target is not None:
             self.term(term.target)

@@ -232,7 +232,7 @@ class Readable:
         >>> print(*db.plans("q")[0].lines(), sep="\\n")
         q(x, z) :- e(x, y), e(y, z).
           scan e(x, y)          expected        3.0
-          index on y: e(y, z)   expected        2.0
+          index on y: e(y, z)   expected        4.5
         """
         return self._read(lambda: list(self._engine.join_plans(name)))
 

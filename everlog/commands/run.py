@@ -37,6 +37,8 @@ from everlog.commands.shared.on_spark import (
 )
 from everlog.commands.shared.strategy_option import add_strategy_argument, strategies_of
 from everlog.core.evaluate.seminaive import Progress, evaluate
+from everlog.core.native.availability import why_not
+from everlog.core.native.words import save_memory
 from everlog.core.program import Directive, Program, Relation, Row
 from everlog.core.program.dependencies import needed_part
 from everlog.core.program.fact_rows import FactError
@@ -267,6 +269,8 @@ def _evaluated(program: Program, arguments: argparse.Namespace, meter: Meter, re
 
         given = read_inputs(program, folder, arguments.no_warn, tell, meter.reading)
         return Database(program, facts=given, limits=limits, progress=progress or meter.deriving)
+    if not why_not():
+        save_memory()
     with recording.phase("reading"):
         rows = read_for_run(program, folder, arguments.no_warn, tell, meter.reading)
     profile = None if arguments.profile is None else recording.run

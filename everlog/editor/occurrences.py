@@ -114,9 +114,9 @@ class _Index:
             case _:
                 pass
 
-    def _second(self, node: ast.Node) -> ast.Name | None:
-        """The name after the directive that begins a node."""
-        at = bisect_left(self.starts, node.pos) + 1
+    def _second(self, node: ast.Node, after: int = 1) -> ast.Name | None:
+        """The name after the directive that begins a node, or after more tokens."""
+        at = bisect_left(self.starts, node.pos) + after
         found = self.tokens[at] if at < len(self.tokens) else None
         return found if isinstance(found, ast.Name) else None
 
@@ -239,6 +239,10 @@ class _Index:
                     named = self._second(node)
                     if named is not None:
                         self.add(scope.find("functor", [node.name]), named.pos, named.end)
+                elif kind is ast.Aggregate and node.start is not None:
+                    named = self._second(node, 2)  # `@@f`
+                    if named is not None:
+                        self.add(scope.find("functor", [named.name]), named.pos, named.end)
                 elif kind is ast.Cast:
                     last = list(self._between(node.term.end, node.end))
                     self._parts("type", last, scope)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 
 FILES = sorted((ROOT / "tests" / "spec").rglob("*.dlt")) + sorted((ROOT / "programs").rglob("*.dlt"))
 FILES = [path for path in FILES if has_steps(path)]
-USUAL = [path for path in FILES if "programs" not in path.parts][::2]  # the others in deep runs
+USUAL = [path for path in FILES if "programs" not in path.parts][::3]  # the others in deep runs
 USUAL += [path for path in FILES if path.parent.name in ("triangles", "access_control")]
 RECURSION = [path for path in FILES if "recursion" in path.parts]
 
@@ -35,7 +35,7 @@ def deep(path: Path) -> Any:
 @pytest.mark.parametrize("path", [path if path in USUAL else deep(path) for path in FILES], ids=name_of)
 def test_the_last_state_of_a_specification(path: Path, spark: SparkSession) -> None:
     """Some files with `start` and `apply`; the others are evaluated once."""
-    by_itself = "programs" not in path.parts and FILES.index(path) % 3 == 0
+    by_itself = "programs" not in path.parts and FILES.index(path) % 4 == 0
     with tiny(spark):
         run_file(path, session=last_state(SparkExecutor(spark), by_itself))
 

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from everlog.core.engine import Engine
 from everlog.core.evaluate import reference, seminaive
 from everlog.core.native import _machine as machine
+from everlog.core.program import Program
 from everlog.core.program.executor import Update
 from everlog.dsl.check import compile_text
+from everlog.functors import bind
 
 LEFT = ctypes.c_long.in_dll(ctypes.CDLL(os.environ["EVERLOG_MACHINE"]), "allocations_left")
 PROGRAM = compile_text("""
@@ -23,6 +25,14 @@ CLOSURE = compile_text(
     ".decl e(x:number, y:number) .decl b(x:number) .decl p(x:number, y:number)"
     " p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z), !b(y). p(y, x) :- p(x, y), e(_, x), x < 4."
 )
+
+
+MAPS = compile_text("""
+    .decl e(x:number, y:number) .decl d(x:number, n:number) .decl w(x:float, y:number) .decl v(n:number)
+    d(0, 0). d(y, min(n + (x + y) % 4)) :- d(x, n), e(x, y). w(max(f), y) :- e(x, y), f = itof(x) / 3.
+    w(max(min(f, 9.5)), z) :- w(f, y), e(y, z). d(y, min(n - 1)) :- d(x, n), e(x, y), x = 7, y > x.
+    v(n) :- n = @@f y : 1, { e(_, y) }. .functor f(a:number, b:number):number""")
+MAPS = bind(MAPS, {"f": lambda a, b: a ^ b})
 
 
 def each(attempt: Callable[[], None], every: int = 1) -> int:
@@ -40,14 +50,14 @@ def each(attempt: Callable[[], None], every: int = 1) -> int:
         number += every
 
 
-def evaluations(rows: int, jobs: int, every: int) -> None:
+def evaluations(program: Program, rows: int, jobs: int, every: int) -> None:
     facts = {"e": [(n % 40, n * 7 % 53) for n in range(rows)]}
-    expected = reference.evaluate(PROGRAM, facts)
+    expected = reference.evaluate(program, facts)
 
     def attempt() -> None:
-        found = seminaive.evaluate(PROGRAM, facts, jobs=jobs)
+        found = seminaive.evaluate(program, facts, jobs=jobs)
         LEFT.value = min(LEFT.value, 1) and 10**9  # it is over: comparing is none of it
-        assert all(found.relation(name) == expected[name] for name in PROGRAM.relations)
+        assert all(found.relation(name) == expected[name] for name in program.relations)
 
     print("evaluations that failed:", failed := each(attempt, every))
     assert failed > 10
@@ -111,8 +121,42 @@ def again() -> None:
     assert each(attempt) > 10
 
 
+def columns() -> None:
+    """Rows of lines and columns, sealed and opened again; what has failed is done once more."""
+    rows = {(n, n * 7 % 53) for n in range(300)}
+    data = "".join(f"{x}\t{y}\n" for x, y in rows).encode()
+
+    def attempt() -> None:
+        words = machine.Relation((0, 0), machine.Symbols())
+        words.take((bytes(800), bytes(800)))
+        failed: MemoryError | None = None
+        for act in (lambda: words.parse(data, "\t"), words.seal, lambda: words.fill([(-1, -1)])):
+            try:
+                act()
+            except MemoryError as error:
+                failed, LEFT.value = error, 0
+                act()
+        parts = list(words.columns(100))
+        LEFT.value = min(LEFT.value, 1) and 10**9
+        words.check()
+        assert {row for x, y in parts for row in zip(as_numbers(x), as_numbers(y), strict=True)} == {
+            *rows,
+            (-1, -1),
+        }
+        if failed is not None:
+            raise failed
+
+    assert each(attempt) > 10
+
+
+def as_numbers(words: bytearray) -> list[int]:
+    return memoryview(words).cast("q").tolist()
+
+
 if __name__ == "__main__":
     again()
-    evaluations(40, 1, 1)
-    evaluations(1500, 3, 7)
+    columns()
+    evaluations(PROGRAM, 40, 1, 1)
+    evaluations(PROGRAM, 1500, 3, 7)
+    evaluations(MAPS, 60, 1, 1)
     steps()

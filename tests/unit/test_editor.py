@@ -175,6 +175,7 @@ def test_macros_and_folders_of_the_command_line_count(tmp_path: Path) -> None:
         (".decl p(x: number)\np(str¦len(\"a\")).", ["strlen(s: symbol): number", "in bytes"]),
         (".type A <: number // an id\n.decl p(x: ¦A)\np(1).", [".type A <: number", "an id"]),
         (".functor twice(x: number): number\n.decl p(x: number)\np(@tw¦ice(1)).", [".functor twice(x: number): number"]),
+        (".functor both(a: number, b: number): number\n.decl p(x: number)\np(1).\np(v) :- v = @@bo¦th x : 0, { p(x) }.", [".functor both(a: number, b: number): number"]),
         (SHOP.replace(".init shop = Shop", ".init shop = Sh¦op"), [".comp Shop : Log<number>"]),
     ],
 )  # fmt: skip
@@ -448,6 +449,7 @@ FIXES = [
     (".decl p(x: Colour)\np(1).\n", "Declare type `Colour`", ".type Colour <: symbol\n.decl p(x: Colour)\np(1).\n"),
     (".decl p(x: numbr)\np(1).\n", "Change to `number`", ".decl p(x: number)\np(1).\n"),
     (".decl p(x: number)\np(@f(\"a\")).\n", "Declare `@f`", ".decl p(x: number)\n.functor f(x1:symbol):number\np(@f(\"a\")).\n"),
+    (".decl p(x: number)\n.decl q(x: number)\np(1).\nq(v) :- v = @@f x : 0, { p(x) }.\n", "Declare `@f`", ".decl p(x: number)\n.decl q(x: number)\np(1).\n.functor f(value:number, x:number):number\nq(v) :- v = @@f x : 0, { p(x) }.\n"),
     (".decl p(x: number) btree\np(1).\np(x) <= p(y) :- x < y.\n", "Add `btree_delete`", ".decl p(x: number) btree_delete\np(1).\np(x) <= p(y) :- x < y.\n"),
 ]  # fmt: skip
 

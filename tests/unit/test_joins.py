@@ -14,9 +14,10 @@ from everlog.core.classify.query import Query
 from everlog.core.engine.engine import Engine
 from everlog.core.engine.planning.systems import NoSuchStrategy
 from everlog.core.joins.calibrated import Calibrated
-from everlog.core.joins.exponents import refuge_of, refuges_of, search_exponent
+from everlog.core.joins.exponents import refuge_of, refuges_of, search_exponent, update_exponent
 from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.tries import Input
+from everlog.core.joins.untold import Shown
 from everlog.core.joins.variable_orders import variable_order
 from everlog.core.joins.view import Asked, CannotServe, JoinView, joined
 from everlog.core.program import Row
@@ -294,6 +295,8 @@ def test_what_lies_behind_a_value_is_searched_once() -> None:
 
 def test_a_part_that_shows_nothing_is_counted() -> None:
     query = cycle(7)
+    for shown in ([], ["x0"], ["x3"]):
+        assert update_exponent("factorized", query, Shown(frozenset(shown))) == 1 < update_exponent("delta", query)
     view = view_of("factorized", Asked(query, ("x0",), counting=True))
     dense = [(a, b) for a in range(6) for b in range(6)]
     view.load(dict.fromkeys(range(1, 7), dense))

@@ -73,10 +73,13 @@ def run(code: str, machine: Path, *arguments: str) -> None:
 def test_no_access_is_out_of_bounds_and_nothing_is_undefined(tmp_path: Path) -> None:
     """AddressSanitizer and UndefinedBehaviorSanitizer, with threads, limits and failures."""
     machine = built(tmp_path, SANITIZED)
-    tests = [str(ROOT / "tests/unit" / name) for name in ("test_native.py", "test_ranked.py")]
+    tests = [
+        str(ROOT / "tests/unit" / name) for name in ("test_native.py", "test_ranked.py", "test_best_values.py")
+    ]
     run(TESTS, machine, *tests, "-k", "not leave_nothing")  # which counts the sanitizer's memory
     living = "(every_relation or dense) and ranks or ranked or both_machines"
     run(TESTS, machine, str(ROOT / "tests/laws/test_living.py"), "-k", living)
+    run(TESTS, machine, str(ROOT / "tests/laws/test_best_values.py"), "-k", "whole_evaluation or textbook")
 
 
 @pytest.mark.deep

@@ -268,7 +268,8 @@ def test_a_remark_of_the_checker_is_reported_with_the_rule() -> None:
         (".export path x.parquet1", "does not determine a format"),
         (".import x.csv edge speed=1", "unknown parameter `speed=1`"),
         (".quit now", "use a number up to 255"),
-        (".prof many", "`many` is not a number of rules"),
+        (".prof 0", "`0` is not a number of rules"),
+        (".prof many", "undefined relation `many`"),
         (".drop edge", "edge"),
     ],
 )
@@ -450,7 +451,11 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".dump": ([".dump edge"], r"x  y\n-  -\n1  2\n2  3\n\(2 rows\)"),
     ".class": ([".class path#2"], r"path#2: recursive; .*"),
     ".advise": ([".advise"], r"\d+ facts in .*\npath: drop, nobody has read it[^\n]*\n(?s:.*)"),
-    ".plan": ([".plan path#2"], r"path#2  path.*\n  class +recursive: .*\n  one update +no promise: follows .*"),
+    ".plan": (
+        [".plan path#2"],
+        r"path#2  path.*\n  class +recursive: .*\n  one update +no promise: follows .*\n"
+        r"joins, with the facts that are there:\n.*\n +no order of joins: sets flow .*",
+    ),
     ".code": ([".code path#1"], r"# path.*\ndef make(.*\n)+.*return rule"),
     ".why": ([".why path(1, 3)"], r"path\(1, 3\)   path#2 .*\n(.*\n)+.*edge\(2, 3\)   given"),
     ".why-not": ([".why-not path(3, 1)"], r"path\(3, 1\) is not there\n(.*\n)+.*no fact path\(3, _\)"),

@@ -33,10 +33,9 @@ from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.evaluate.best_first import Settling, forms_of, offering, only_adds
-from everlog.core.evaluate.native_best import NativeMaps, why_not_settled
+from everlog.core.evaluate.native_best import settled, why_not_settled
 from everlog.core.evaluate.run_relations import Relations
 from everlog.core.ir.uses import Action, Use
-from everlog.core.native.availability import NotAWord, Undefined
 from everlog.core.program import Atom, Call, Row, Rule, Value
 from everlog.core.program.aggregates.best_values import best_maps
 from everlog.core.runtime.guards import Guard
@@ -382,17 +381,13 @@ class BestKeeper(Keeper):
             return False
         if any(isinstance(self.store.tables[name], Classes | SharedTable) for name in self.reads):
             return False  # as rows they would be far larger
-        program, before = self.store.plan.program, guard.facts
         rows: dict[str, Iterable[Row]] = {name: self.store.tables[name].rows() for name in self.reads}
         for name, form in self.forms.items():
             offered = self.offered[name].items()
             rows[name] = [form.row(key, value) for key, values in offered for value in values]
-        relations = Relations(program, self.store.shapes, rows)
-        try:
-            found = NativeMaps(program, self.loaded, relations, guard, None, self.maps)
-            found.run()
-        except (NotAWord, Undefined):
-            guard.facts = before
+        relations = Relations(self.store.plan.program, self.store.shapes, rows)
+        found = settled(relations, self.loaded, self.maps, guard)
+        if found is None:
             return False
         self.settling.best.update(found.values())
         self.settling.depth.update(found.depths())

@@ -96,8 +96,14 @@ def _declare(analysis: Analysis, item: Diagnostic, found: re.Match[str]) -> Iter
 
 
 def _declare_functor(analysis: Analysis, item: Diagnostic, found: re.Match[str]) -> Iterator[Fix]:
-    nodes = _nodes(analysis.clause_at(item.pos))
+    nodes = list(_nodes(analysis.clause_at(item.pos)))
     used = [node for node in nodes if isinstance(node, ast.UserFunctor) and node.pos == item.pos]
+    folded = [node for node in nodes if isinstance(node, ast.Aggregate) and node.pos == item.pos]
+    for node in folded:
+        if node.start is not None and node.target is not None:
+            kind = _kind(node.start)
+            line = f".functor {found[1]}(value:{kind}, x:{_kind(node.target)}):{kind}"
+            yield Fix(f"Declare `@{found[1]}`", [_line_before(analysis, item.pos, line)])
     if used:
         params = ", ".join(f"x{number}:{_kind(arg)}" for number, arg in enumerate(used[0].args, 1))
         line = f".functor {found[1]}({params}):number"
