@@ -90,6 +90,54 @@ def _edges(n: int) -> Rows:
     return {"e": [(random.randrange(n // 4), random.randrange(n // 4)) for _ in range(n)]}
 
 
+def _zipfian(random: Random, n: int, values: int, skew: float) -> list[int]:
+    return random.choices(range(values), [1 / (i + 1) ** skew for i in range(values)], k=n)
+
+
+def _follows(n: int) -> Rows:
+    random = Random(8)
+    people = n // 5
+    follows = zip(_zipfian(random, n, people, 0.9), _zipfian(random, n, people, 0.9), strict=True)
+    tags = zip([random.randrange(people) for _ in range(n)], _zipfian(random, n, 200, 1.0), strict=True)
+    return {"f": [*follows], "t": [*tags]}
+
+
+def _views(n: int) -> Rows:
+    random = Random(9)
+    users = n // 10
+
+    def pairs() -> list[tuple[int, int]]:
+        return [*zip(_zipfian(random, n, users, 0.8), _zipfian(random, n, users, 0.8), strict=True)]
+
+    return {
+        "u": [(a, "vip" if a % 500 == 0 else "std") for a in range(users)],
+        "v": pairs(),
+        "s": pairs(),
+        "c": [(p, random.randrange(100)) for p in range(users)],
+    }
+
+
+def _lines(n: int) -> Rows:
+    random = Random(10)
+    orders, customers = n // 4, n // 20
+    return {
+        "o": [*enumerate(_zipfian(random, orders, customers, 1.0))],
+        "l": [(random.randrange(orders), random.randrange(100), random.randrange(10**6)) for _ in range(n)],
+        "g": [(c, c % 50) for c in range(customers)],
+    }
+
+
+def _paths(n: int) -> Rows:
+    random = Random(11)
+    nodes = n // 3
+    edges = zip(_zipfian(random, n, nodes, 0.6), _zipfian(random, n, nodes, 0.6), strict=True)
+    return {
+        "e": [*edges],
+        "a": [(nodes - i,) for i in range(1, 40)],
+        "b": [(nodes - i,) for i in range(100, 140)],
+    }
+
+
 CASES = [
     Case(
         "call graph",
@@ -142,6 +190,49 @@ prev(o, p) :- o(o, c, y), m(c, y, p).""",
         "q(x, y) :- e(x, y), e(y, x), x < y.",
         "q(x, y) :- e(x, y), x < y, e(y, x).",
         _edges,
+        (50_000, 100_000, 200_000),
+    ),
+    Case(
+        "mutual follows with a tag",
+        ".decl f(a:number, b:number)  .decl t(a:number, g:number)  .decl m(a:number, b:number)"
+        "  .decl q(a:number, b:number, g:number)\n",
+        "q(a, b, g) :- f(a, b), f(b, a), t(a, g), t(b, g).",
+        "m(a, b) :- f(a, b), f(b, a).\nq(a, b, g) :- m(a, b), t(a, g), t(b, g).",
+        _follows,
+        (20_000, 40_000, 80_000),
+    ),
+    Case(
+        "not seen by the few",
+        """.decl u(a:number, k:symbol)  .decl v(a:number, p:number)  .decl s(a:number, p:number)
+.decl c(p:number, g:number)  .decl vip(a:number)  .decl good(p:number)  .decl q(a:number, p:number)
+""",
+        'q(a, p) :- v(a, p), c(p, g), u(a, "vip"), !s(a, p), g > 95.',
+        """vip(a) :- u(a, "vip").
+good(p) :- c(p, g), g > 95.
+q(a, p) :- vip(a), v(a, p), good(p), !s(a, p).""",
+        _views,
+        (50_000, 100_000, 200_000),
+    ),
+    Case(
+        "greatest line by group",
+        """.decl o(i:number, c:number)  .decl l(i:number, p:number, x:number)  .decl g(c:number, k:number)
+.decl b(k:number, x:number)  .decl q(k:number, m:number)
+""",
+        "q(k, m) :- g(_, k), m = max x : { g(c, k), o(i, c), l(i, _, x) }.",
+        "b(k, x) :- g(c, k), o(i, c), l(i, _, x).\nq(k, m) :- g(_, k), m = max x : { b(k, x) }.",
+        _lines,
+        (50_000, 100_000, 200_000),
+    ),
+    Case(
+        "paths between few ends",
+        """.decl e(x:number, y:number)  .decl a(x:number)  .decl b(x:number)
+.decl first(x:number, y:number)  .decl last(x:number, y:number)  .decl q(x:number, w:number)
+""",
+        "q(x, w) :- a(x), e(x, y), e(y, z), e(z, w), b(w).",
+        """first(x, y) :- a(x), e(x, y).
+last(z, w) :- e(z, w), b(w).
+q(x, w) :- first(x, y), e(y, z), last(z, w).""",
+        _paths,
         (50_000, 100_000, 200_000),
     ),
 ]
