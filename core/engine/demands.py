@@ -221,16 +221,15 @@ class Demands:
         if engine.in_trial:
             return self._answers_apart(rules, parameters)
         while True:
-            assert self.live is not None
-            asked = [self.live.asking(rule) for rule in rules]
+            asked = [([], rule) if self.live is None else self.live.asking(rule) for rule in rules]
             parts = {part for demands, _ in asked for part, _ in demands}
             if parts <= self.asked.keys():
                 break
-            self.prepare(parts)
-            if self.live is None or not any(self.live.parts):
-                return list(CompiledQuery(engine, rules).answers(parameters))
+            self.prepare(parts)  # which may show that some relations have to be whole
         wanted = [each for demands, _ in asked for each in demands]
         query = CompiledQuery(engine, [rule for _, rule in asked])
+        if not wanted:
+            return list(query.answers(parameters))
         with ExitStack() as stack:
             for part, rule in wanted[:-1]:
                 stack.enter_context(self.asking(part, self._values(rule, parameters)))

@@ -121,8 +121,41 @@ def again() -> None:
     assert each(attempt) > 10
 
 
+def columns() -> None:
+    """Rows of lines and columns, sealed and opened again; what has failed is done once more."""
+    rows = {(n, n * 7 % 53) for n in range(300)}
+    data = "".join(f"{x}\t{y}\n" for x, y in rows).encode()
+
+    def attempt() -> None:
+        words = machine.Relation((0, 0), machine.Symbols())
+        words.take((bytes(800), bytes(800)))
+        failed: MemoryError | None = None
+        for act in (lambda: words.parse(data, "\t"), words.seal, lambda: words.fill([(-1, -1)])):
+            try:
+                act()
+            except MemoryError as error:
+                failed, LEFT.value = error, 0
+                act()
+        parts = list(words.columns(100))
+        LEFT.value = min(LEFT.value, 1) and 10**9
+        words.check()
+        assert {row for x, y in parts for row in zip(as_numbers(x), as_numbers(y), strict=True)} == {
+            *rows,
+            (-1, -1),
+        }
+        if failed is not None:
+            raise failed
+
+    assert each(attempt) > 10
+
+
+def as_numbers(words: bytearray) -> list[int]:
+    return memoryview(words).cast("q").tolist()
+
+
 if __name__ == "__main__":
     again()
+    columns()
     evaluations(PROGRAM, 40, 1, 1)
     evaluations(PROGRAM, 1500, 3, 7)
     evaluations(MAPS, 60, 1, 1)

@@ -100,6 +100,27 @@ def test_rules_that_change_while_facts_are_watched() -> None:
     assert list(map(str, told)) == ["+path(1, 1).", "-path(1, 3).\n-path(1, 4)."]
 
 
+CROSSED = """.decl n(x:number, y:number)
+.decl a(x:number)  a(x) :- n(x, y), c(y), d(y).  a(x) :- n(x, x).
+.decl c(x:number)  c(x) :- n(x, y), !g(y).
+.decl d(x:number)  d(x) :- n(x, y), a(y).
+.decl g(x:number)  g(x) :- n(x, x).
+.decl z(x:number)  z(x) :- n(x, _).
+n(1, 2).  n(2, 3).  n(3, 4).  n(4, 4).
+"""
+
+
+def test_demand_through_a_negation_of_its_own_makes_relations_whole() -> None:
+    """Asking shows it: the question is answered, and answered again."""
+    whole = Database.from_text(CROSSED)
+    for first in ("a(1), n(1, _)", "a(1)", "c(x), n(x, _)", "g(x), !a(x)"):
+        db = Database.from_text(CROSSED, strategies={"*": "demand"})
+        for question in (first, "a(x), n(x, _)", "c(x), n(x, _)", "g(x), !a(x)", "d(2)"):
+            assert db.query(question) == whole.query(question)
+            assert db.query(question) == whole.query(question)
+    assert "through its own negation" in db.explain()
+
+
 def test_base_facts_have_no_demand() -> None:
     with pytest.raises(NoSuchStrategy, match="no rule derives it"):
         Database.from_text(CLOSURE, strategies={"edge": "demand"})

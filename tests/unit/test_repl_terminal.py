@@ -109,6 +109,7 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".code": ([".code path#2"], r"def rule\(_delta, _new\):"),
     ".why": ([".why path(1, 3)"], r"├── path\(1, 2\)   path#1 at paths\.dl:3"),
     ".why-not": ([".why-not path(3, 1)"], r"✗ no fact edge\(3, 1\)"),
+    ".advise": ([".advise"], r" facts in .*\npath: drop, nobody has read it"),
     ".what-if": ([".what-if -edge(2, 3)."], r"\n-edge\(2, 3\)\.\n-path\(1, 3\)\.\n-path\(2, 3\)\.\n"),
     ".how": ([".how -path(1, 3)"], r"\n1  -edge\(1, 2\)\.\n +also -path\(1, 2\)\.\n"),
     ".apply": ([".how -path(1, 3)", ".apply 1"], r"\n-edge\(1, 2\)\.\n-path\(1, 2\)\.\n-path\(1, 3\)\.\n"),
