@@ -7,7 +7,7 @@ function, so deeper loops go on in a function of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import takewhile
 from typing import assert_never
 
@@ -23,7 +23,7 @@ from everlog.core.ir.passes.mentioned import mentioned
 from everlog.core.ir.python_text import key_text, same
 from everlog.core.ir.set_operations import Local, SetOperation, SetPlan, Sets
 from everlog.core.ir.uses import FEW, Action, Meter, Use
-from everlog.core.program import Aggregate, Failure, Range, Variable
+from everlog.core.program import Aggregate, Failure, Range, Value, Variable
 from everlog.core.program.bodies import variables_of_literal
 from everlog.core.storage.shape import Columns, Shape
 from everlog.core.storage.table_shapes import PairShape
@@ -31,6 +31,7 @@ from everlog.core.storage.table_shapes import PairShape
 MAX_LOOPS = 16  # Python allows 20 nested blocks in one function
 LAZY = "lazily "  # before the name of a relation: its index need not be there as a whole
 VALUES_OF = "values of "  # before a group's name: its values, by the outer variables
+CALL = 50  # units of work of a call that intersects one more set, beside its elements
 _MOST_SETS = 20  # of one expression: the compiler of Python nests a call for each operator
 
 
@@ -41,6 +42,18 @@ class Access:
     relation: str
     key: Columns
     rest: Columns
+
+
+def common(*sets: Set[Value]) -> Set[Value]:
+    """What sets have in common.  Cost: that of the smallest, for each of the others.
+
+    >>> sorted(common({1, 2, 3, 4}, {1: 0, 2: 0, 5: 0}.keys(), {2, 7}))
+    [2]
+    """
+    smallest, *others = sorted(sets, key=len)
+    for other in others:
+        smallest = smallest & other
+    return smallest
 
 
 def no_index(access: Access) -> bool:
@@ -304,7 +317,13 @@ class Printer:
         for name, other in zip(names, others, strict=True):
             self.line(f"{name} = {other}")
         self.count_sets([found, *names])
-        self.line(f"{found} = {' & '.join([found, *names])}")
+        if len(names) == 1:
+            self.line(f"{found} = {found} & {names[0]}")
+        else:
+            self.expressions.scope["_common"] = common
+            if self.use.meter is not None:
+                self.line(f"{self.use.meter.local} += {CALL * len(names)}")
+            self.line(f"{found} = _common({', '.join([found, *names])})")
         self.depth -= 1
         return found
 
