@@ -590,6 +590,9 @@ CHAINS = {
         .decl n(x:number, k:number)  n(x, k) :- v(x), k = count : { q(x, _) }.
         .decl r(a:number, b:number)  r(x, y) :- q(x, y), e(x, y).  r(x, z) :- r(x, y), q(y, z), !e(x, z).
         .decl s2(a:number, b:number)  s2(x, z) :- q(x, y), q(y, z), v(y).""",
+    "a sum of a product beside a negation": """
+        .decl n(x:number)  n(s) :- s = sum x : { v(_), e(x, _), !flag() }.
+        .decl m(x:number, s:number)  m(y, s) :- v(y), s = sum x : { e(_, y), t(x, _, y), !u(_, y) }.""",
     "a choice in the middle": CLOSURE
     + """.decl one(a:number, b:number) choice-domain a
         one(x, y) :- p(x, y).  one(x, 7) :- v(x).

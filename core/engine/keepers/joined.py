@@ -155,15 +155,16 @@ class JoinedRule:
             self._run_rest(told, out)
 
     def _run_rest(self, told: Mapping[Row, int], out: Counted) -> None:
-        """What stands above the join, for rows that each stand for some number of derivations."""
+        """What stands above the join, for rows that each stand for a number of derivations, or a sum."""
         assert self.rest is not None
         by_number: dict[int, list[Row]] = {}
         for row, number in told.items():
-            by_number.setdefault(number, []).append(row)
+            if number:  # sums may cancel, and be negative
+                by_number.setdefault(number, []).append(row)
         for number, rows in by_number.items():
             found: Counted = out if number == 1 else {}
             self.rest(self._joined.facts_of(rows), found)
-            if number > 1:
+            if number != 1:
                 for head, times in self.shape.counted_rows(found):
                     self.shape.count_one(out, head, times * number)
 
