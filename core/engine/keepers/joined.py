@@ -155,7 +155,7 @@ class JoinedRule:
             self._run_rest(told, out)
 
     def _run_rest(self, told: Mapping[Row, int], out: Counted) -> None:
-        """What stands above the join, for rows that each stand for a number of derivations, or a sum."""
+        """What stands above the join, for rows that stand for a number of derivations or a sum."""
         assert self.rest is not None
         by_number: dict[int, list[Row]] = {}
         for row, number in told.items():
