@@ -14,8 +14,8 @@ candidate.  A sum or count through recursion is computed where the recursion rea
     controls(x, y) :- owns(x, y, s), s > 50.
         becomes  controls(x, y) :- …, s = sum p : { controls(x, v), share(v, y, p) }, s > 50.
 
-and `owns` itself comes after the recursion.  Where `owns` reads itself, `own_totals` gives its tests
-a relation first.  `dsl.checks.monotone` makes sure that both have one meaning.
+and `owns` itself comes after the recursion.  Where `owns` reads itself, `own_totals` gives its
+tests a relation first.  `dsl.checks.monotone` makes sure that both have one meaning.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def unfolded(clause: FlatClause, totals: Mapping[str, Heads]) -> list[FlatClause
 def _without_own_totals(
     clauses: list[FlatClause], recursive: dict[str, Collection[str]], declared: Declarations, report: Report
 ) -> list[FlatClause]:
-    """The clauses where no sum reads its own recursion; `recursive` gets the relations made for it."""
+    """Clauses where no sum reads its own recursion; `recursive` gets what is made for it."""
     totals: dict[str, Mapping[int, str]] = {}
     for clause in clauses:
         ops = _ops(clause)

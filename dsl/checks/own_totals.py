@@ -181,10 +181,7 @@ class OwnTotals:
         where = ast.Name(name, at.pos, at.end)
         attributes, kinds, types = [], [], []
         columns = {
-            a.name: (relations[x.name], n)
-            for x in atoms
-            for n, a in enumerate(x.args)
-            if isinstance(a, ast.Name)
+            a.name: (relations[x.name], n) for x in atoms for n, a in enumerate(x.args) if isinstance(a, ast.Name)
         }
         for variable in needed:
             signature, column = columns.get(variable, (None, 0))
@@ -194,7 +191,8 @@ class OwnTotals:
             attributes.append(ast.Attribute(variable.partition("@")[0], type_name, pos=at.pos, end=at.end))
             kinds.append(kind)
             types.append(type_name)
-        relations[name] = Signature(name, where, _distinct(attributes), kinds, types, frozenset(), [], tests=at.name)
+        columns_of = _distinct(attributes)
+        relations[name] = Signature(name, where, columns_of, kinds, types, frozenset(), [], tests=at.name)
         return name
 
 

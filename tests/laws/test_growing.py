@@ -190,7 +190,7 @@ def controlled(shares: set[tuple[int, int, int]], most: int) -> set[tuple[int, i
 
 
 def owned(shares: set[tuple[int, int, int]], most: int) -> set[tuple[int, int, int]]:
-    """What each company owns, and in how many shares: directly, or by companies of which it has enough."""
+    """What each company owns: directly, or by those of which it has enough."""
     held: dict[tuple[int, int], int] = {}
     while True:
         found = Counter[tuple[int, int]]()
