@@ -105,9 +105,9 @@ def _keys(trial: Trial, parts: Sequence[tuple[int, Value] | None]) -> list[Key]:
     """For each row of a trial, the values of these parts as a key."""
     known = [part for part in parts if part is not None]
     columns = [[row[at] for row in trial.rows] if at >= 0 else [value] * len(trial.rows) for at, value in known]
-    if not columns:
-        return [()] * len(trial.rows)
-    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+    if len(columns) == 1:
+        return [*columns[0]]
+    return [*zip(*columns, strict=True)] if columns else [()] * len(trial.rows)
 
 
 class _Joining:

@@ -295,14 +295,16 @@ class PairShape(ShapeOf[PairFacts]):
         total = ends[-1] if ends else 0
         if total <= size:
             return list(self.rows_of(facts))
-        keys, found = list(facts), []
+        keys = list(facts)
+        found: list[Row] = []
         places = range(0, total - total % size, total // size)[:size]  # evenly spread over all pairs
         for place, at in zip(places, map(bisect, repeat(ends), places), strict=True):
             key = keys[at]
             values = facts[key]
             skipped = (place - ends[at] + len(values)) % _FIRST_VALUES
-            found.append((key, next(islice(values, skipped, None) if skipped else iter(values))))
-        return found if self.key == 0 else [(value, key) for key, value in found]
+            value = next(islice(values, skipped, None) if skipped else iter(values))
+            found.append((key, value) if self.key == 0 else (value, key))
+        return found
 
     def lookups(self, facts: PairFacts) -> Mapping[Columns, Mapping[Value, Collection[Value]]]:
         return {(self.key,): facts}
