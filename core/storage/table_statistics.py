@@ -129,6 +129,10 @@ class Statistics:
                 for key in keys
                 if (found := index.get(key, ()))
             }
+        for on, (rest, index) in self.lookups.items():
+            if len(columns) == len(on) + len(rest):  # whole rows
+                own, others = itemgetter(*on), itemgetter(*rest)
+                return {row: (1, [row]) for row in keys if others(row) in index.get(own(row), ())}
         return None if self.reader is None else self.reader(columns, keys, most, False)
 
     def _partners_in_sample(self, columns: Columns, keys: Collection[Key], most: int) -> Partners:
