@@ -307,7 +307,7 @@ class _Checker:
             pragmas=self.declared.pragmas,
         )
         program = with_orders(program, clauses, self.report)
-        sound = check_monotone(program, self.maps, clauses, self.report)
+        sound = check_monotone(program, self.maps, clauses, self.declared, self.report)
         return program if sound and self._strategies_serve(program, requested) else None
 
     def _map(self, best: Best, directives: Directives) -> core.Subsumption:

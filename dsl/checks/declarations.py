@@ -30,6 +30,7 @@ class Signature:
     sound: bool = True
     auxiliary_of: str = ""
     lattices: tuple[tuple[int, Lattice], ...] = ()
+    tests: str = ""  # the relation whose sums it tests, in their own recursion
 
     @property
     def arity(self) -> int:
