@@ -308,7 +308,7 @@ class _Checker:
             pragmas=self.declared.pragmas,
         )
         program = with_orders(program, clauses, self.report)
-        sound = check_monotone(program, self.maps, clauses, self.report)
+        sound = check_monotone(program, self.maps, clauses, self.declared, self.report)
         sound = self._views_serve(program) and sound
         return program if sound and self._strategies_serve(program, requested) else None
 

@@ -31,6 +31,7 @@ class Signature:
     auxiliary_of: str = ""
     lattices: tuple[tuple[int, Lattice], ...] = ()
     view: bool = False
+    tests: str = ""  # the relation whose sums it tests, in their own recursion
 
     @property
     def arity(self) -> int:
