@@ -6,20 +6,21 @@ of now, without the rows that came, and with those that went.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import cast
 
 from everlog.core.engine.stepping.store import Store
+from everlog.core.ir.compile import Lookup
 from everlog.core.ir.printer import LAZY, Access
 from everlog.core.storage.lazy_index import LazyIndex
-from everlog.core.storage.shape import Columns, Facts
+from everlog.core.storage.shape import Columns, Facts, Key
 from everlog.core.storage.tables import Table, TableOf
 
+Rests = dict[Key, set[Key]]
 LARGE = 10_000  # facts of a table whose index takes noticeably long to build
-Lookup = Callable[[Access], Any]
 
 
-def index_now(store: Store, access: Access) -> Any:
+def index_now(store: Store, access: Access) -> object:
     """The index that compiled code asks for; a lazy one for a large table."""
     if not access.relation.startswith(LAZY):
         return store.index(access)
@@ -35,7 +36,7 @@ def indexes_before(store: Store, changes: Mapping[str, tuple[Facts, Facts]]) -> 
         name: tuple(TableOf(store.shapes[name], facts) for facts in change) for name, change in changes.items()
     }
 
-    def lookup(access: Access) -> Any:
+    def lookup(access: Access) -> object:
         name = access.relation.removeprefix(LAZY)
         if name not in small:
             return index_now(store, access)
@@ -47,18 +48,17 @@ def indexes_before(store: Store, changes: Mapping[str, tuple[Facts, Facts]]) -> 
     return lookup
 
 
-class EarlierIndex(Mapping[Any, Any]):
+class EarlierIndex(Mapping[Key, Collection[Key]]):
     """{key: rests} before the step; a key is asked for, or all are walked."""
 
     def __init__(self, table: Table, gone: Table, new: Table, key: Columns, rest: Columns) -> None:
         self._table, self._key, self._rest = table, key, rest
-        self._now: Any = LazyIndex(table, key, rest)
-        self._gone: Any = gone.index(key, rest)
-        self._new: Any = new.index(key, rest)
+        self._now = LazyIndex(table, key, rest)
+        self._gone, self._new = (cast(Rests, small.index(key, rest)) for small in (gone, new))
 
-    def __getitem__(self, wanted: Any) -> Any:
-        found = self._now.get(wanted)
+    def __getitem__(self, wanted: Key) -> Collection[Key]:
         gone, new = self._gone.get(wanted, ()), self._new.get(wanted, ())
+        found = cast(Collection[Key], self._now.get(wanted))
         if gone or new:
             found = {rest for rest in found if rest not in new}.union(gone)
         if not found:
@@ -66,10 +66,10 @@ class EarlierIndex(Mapping[Any, Any]):
         return found
 
     def __contains__(self, wanted: object) -> bool:
-        return self.get(wanted) is not None
+        return self.get(cast(Key, wanted)) is not None
 
-    def __iter__(self) -> Iterator[Any]:
-        index: Any = self._table.index(self._key, self._rest)
+    def __iter__(self) -> Iterator[Key]:
+        index = cast(Rests, self._table.index(self._key, self._rest))
         return (key for key in dict.fromkeys([*index, *self._gone]) if key in self)
 
     def __len__(self) -> int:
@@ -81,14 +81,13 @@ class EarlierRows:
 
     def __init__(self, table: Table, gone: Table, new: Table, columns: Columns) -> None:
         assert len(columns) == table.arity, "wildcards have names"
-        self._now: Any = table.index((), columns) if columns else table
-        self._gone: Any = gone.index((), columns) if columns else gone
-        self._new: Any = new.index((), columns) if columns else new
+        whole = (each.index((), columns) if columns else each for each in (table, gone, new))
+        self._now, self._gone, self._new = (cast(Collection[Key], each) for each in whole)
 
     def __contains__(self, wanted: object) -> bool:
         return wanted in self._gone or (wanted in self._now and wanted not in self._new)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Key]:
         yield from self._gone
         yield from (row for row in self._now if row not in self._new)
 

@@ -6,21 +6,22 @@ found, and an answer that several matches give comes several times.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TypeAlias, cast
 
 from attrs import evolve
 
-from everlog.core.engine.keepers.views.earlier import Lookup, index_now
+from everlog.core.engine.keepers.views.earlier import index_now
 from everlog.core.engine.stepping.store import Store
-from everlog.core.ir.compile import Compiled, compile_rule
+from everlog.core.ir.compile import Compiled, Lookup, compile_rule
 from everlog.core.ir.uses import Action, Use
 from everlog.core.program import PARAMETERS, Atom, Comparison, Relation, Row, Rule, Term, Value, Variable
 from everlog.core.storage.shape import Facts
 from everlog.core.storage.table_shapes import shape_of
 from everlog.core.storage.table_statistics import is_other_size
 
+Generating: TypeAlias = Callable[[Facts | None, None], Iterator[Row]]  # code that yields answers
 ANSWERS = Use(Action.YIELD, lazy=True)
 
 
@@ -67,9 +68,7 @@ class RuleReader:
         if code is None or any(is_other_size(before[relation], size) for relation, size in sizes.items()):
             code = self._compiled(rule, position)
             self._codes[name] = code, sizes
-        run: Any = code.bound_to(lookup)
-        found: Iterator[Row] = run(facts, None)
-        return found
+        return cast(Generating, code.bound_to(lookup))(facts, None)
 
     def _compiled(self, rule: Rule, position: int | None) -> Compiled:
         store, first = self.store, rule.body[0]

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from everlog.core.engine.keepers.keeper import Keeper
-from everlog.core.engine.keepers.views.earlier import Lookup, index_now, indexes_before
+from everlog.core.engine.keepers.views.earlier import index_now, indexes_before
 from everlog.core.engine.keepers.views.rule_reader import RuleReader
 from everlog.core.engine.keepers.views.rule_tree import Log, RowChange, RuleTree
 from everlog.core.engine.keepers.views.view_table import ViewTable
@@ -25,6 +25,7 @@ from everlog.core.engine.stepping.changes import rows_of_change
 from everlog.core.engine.stepping.found_changes import NO_FACTS, FoundFacts, StepIsOver
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
+from everlog.core.ir.compile import Lookup
 from everlog.core.program import Row, Value
 from everlog.core.storage.shape import Facts
 

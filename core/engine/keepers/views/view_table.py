@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from everlog.core.program import Row, Value
-from everlog.core.storage.shape import Columns, Index, SavedColumns, Shape
+from everlog.core.storage.shape import Columns, Container, Index, SavedColumns, Shape
 from everlog.core.storage.tables import TableOf
 
 
@@ -25,7 +25,7 @@ class FoundRows(Protocol):
     def having(self, bound: Mapping[int, Value]) -> Iterator[Row]: ...
 
 
-class ViewTable(TableOf[Any]):
+class ViewTable(TableOf[Container]):
     """Reads go to the keeper; changes are the keeper's own, and come here to nothing.
 
     No rule reads a view, so an index is only made for those who insist, and is not kept.
@@ -37,12 +37,12 @@ class ViewTable(TableOf[Any]):
         self.spent: dict[tuple[Columns, Columns], int] = {}
 
     @property
-    def facts(self) -> Any:
+    def facts(self) -> Container:
         """All facts, in a container of their own."""
         return self.shape.facts_of(self.source.rows())
 
     @facts.setter
-    def facts(self, facts: Any) -> None:
+    def facts(self, facts: Container) -> None:
         raise AssertionError("a view has no facts of its own")
 
     def size(self) -> int:
@@ -73,7 +73,7 @@ class ViewTable(TableOf[Any]):
     def find(self, key: Columns, rest: Columns) -> None:
         return None
 
-    def index(self, key: Columns, rest: Columns) -> Any:
+    def index(self, key: Columns, rest: Columns) -> Index | Container:
         return TableOf(self.shape, self.facts).index(key, rest)
 
     def sorted_rows(self) -> Iterable[Row]:
@@ -82,10 +82,10 @@ class ViewTable(TableOf[Any]):
     def columns(self) -> SavedColumns:
         return self.shape.columns_of(self.facts)
 
-    def merge(self, new: Any) -> Any:
+    def merge(self, new: Container) -> Container:
         return new
 
-    def remove(self, gone: Any) -> None:
+    def remove(self, gone: Container) -> None:
         pass
 
     def clear(self) -> None:
