@@ -136,6 +136,8 @@ class Engine:
     True
     """
 
+    is_asleep = False  # whether relations are only read from where they are stored
+
     def __init__(
         self,
         program: Program,
@@ -155,25 +157,33 @@ class Engine:
         `seal`, if set, is called with each step at its very end: if it raises, the step is undone;
         if it returns, the step is committed for good.
         """
-        program = with_auxiliaries(program, strategies or {})
-        self.program = program
+        self.program = with_auxiliaries(program, strategies or {})
         self.guard = Guard(limits or Limits(), progress)
-        self.large = large
         self.seal: Seal | None = None
+        self.usage = Usage()
+        self.moved: dict[str, Move] = {}  # rules that moved, with their last move
         self._trial: Callable[[Changes], Any] | None = None  # asked at the end of a step: see `what_if`
         self._asked = dict(strategies or {})
+        self._start(self.program, program.facts if given is None else given, kept, large)
+
+    def _start(
+        self,
+        program: Program,
+        start: Mapping[str, Iterable[Row]],
+        kept: Mapping[str, Columns] | None,
+        large: int = LARGE,
+    ) -> None:
+        """Plan the program, and make the first step."""
+        self.large = large
         self._steps = 0
         self.measured = MEASURED  # 1: no update is fused, for a profile
-        self.moved: dict[str, Move] = {}  # rules that moved, with their last move
         self.anew: dict[str, tuple[int, int]] = {}  # unit → steps in which it gave up following, the last one
         self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its ranks, seconds
         self.demands = Demands(self)
-        self.usage = Usage()
         plan = make_plan(program, self._asked)
         self._network = Network(plan, reported_by(plan, program))
         self._base_facts = 0
         self._know(program)
-        start = program.facts if given is None else given
         rows_of_start = {name: list(dict.fromkeys(rows)) for name, rows in (*start.items(), *plan.given.items())}
         self.computed: dict[str, tuple[float, int]] = {}  # unit → seconds and facts when last computed
         net: Net = {name: ([], rows) for name, rows in rows_of_start.items() if rows}
