@@ -23,6 +23,7 @@ from everlog.core.engine.demands import Demands
 from everlog.core.engine.fused import Fused, MetFailure
 from everlog.core.engine.keepers.base import BaseKeeper
 from everlog.core.engine.keepers.keeper import Keeper
+from everlog.core.engine.keepers.views.view_table import ViewTable
 from everlog.core.engine.network import Network
 from everlog.core.engine.planning.demand_parts import DEMAND
 from everlog.core.engine.planning.plan import GIVEN as BASE_ONLY
@@ -221,7 +222,10 @@ class Engine:
         if self._answering is None:
             is_on_demand = self.demands.is_on_demand
             found = answering_rules(self.program)
-            self._answering = tuple(rule for rule in found if not is_on_demand(rule.head.relation))
+            views = {name for name, relation in self.program.relations.items() if relation.view}
+            self._answering = tuple(
+                rule for rule in found if rule.head.relation not in views and not is_on_demand(rule.head.relation)
+            )
         return self._answering
 
     @property
@@ -608,7 +612,7 @@ class Engine:
         reported = [name for name in keeper.relations if name in self._network.reported]
         if isinstance(keeper, BaseKeeper) or not report:
             reported = []  # the change of base facts is known: see `_compute`
-        told = bool(reported) and isinstance(store.tables[reported[0]], WordTable)
+        told = bool(reported) and isinstance(store.tables[reported[0]], WordTable | ViewTable)
         if told:
             reported = []  # the keeper tells it
         for name in reported:
@@ -623,11 +627,11 @@ class Engine:
         computed = keeper.rebuild(step)
         self.computed[keeper.planned.name] = (
             perf_counter() - start,
-            sum(len(store.tables[n]) for n in keeper.relations),
+            sum(keeper.size_of(n) for n in keeper.relations),
         )
         if told:
             changes = keeper.rebuilt_changes() or {}
-            step.changes.update({name: change for name, change in changes.items() if any(map(len, change))})
+            step.changes.update({name: change for name, change in changes.items() if any(change)})
         for name in reported:
             if name in computed and not before[name]:
                 gone, new = before[name], computed[name]
@@ -676,7 +680,7 @@ class Engine:
     def size(self, relation: str) -> int:
         if self.demands.is_on_demand(relation):
             return len(self.demands.lookup(relation, {}))
-        return len(self._table(relation))
+        return self._table(relation).size()
 
     def kept(self, relation: str) -> int:
         """The number of facts that are there: of a relation on demand, those asked for."""
@@ -709,6 +713,8 @@ class Engine:
             row = tuple(bound[c] for c in key)
             if row in table:
                 yield row
+        elif isinstance(table, ViewTable):
+            yield from table.having(bound)
         else:
             columns = [*key, *rest]
             order = [columns.index(c) for c in range(len(columns))]

@@ -13,7 +13,10 @@ one whose updates have the smallest exponent.
 
 A variable that is summed is a factor of the totals of its node, so that weights above it are sums.
 Sums of different answers must not cancel: above the largest subtree that has the variable and shows
-nothing, weights count again in how many ways there is a sum that is not zero.
+nothing, weights count again in how many ways there is a sum that is not zero.  Where `distinct`
+answers are wanted, weights count likewise above each of the largest subtrees that show nothing, and
+an order that has no hidden variable above one that is shown (`order_costs.shown_first`) makes each
+answer come once.
 
 No entry is zero, so a walk downwards never meets a dead end: answers come with constant delay, and
 nothing is kept of them.  The answers of one row are found likewise, after the search upwards.  A
@@ -25,6 +28,7 @@ Source: Nikolic, Olteanu, SIGMOD 2018 (F-IVM); Berkholz, Keppeler, Schweikardt, 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from math import prod
 from typing import Any
 
 from attrs import define, field
@@ -77,6 +81,7 @@ class ViewTree(CountedView):
         self._updates: list[Callable[..., None]] = []
         self._deltas: list[Callable[..., Iterator[Weighted]]] = []
         self._all: Callable[[], Iterator[Weighted]]
+        self._held: Callable[..., Iterator[bool]]
         self._write()
 
     def _placed(self, order: OrderNode, parent: Node | None) -> Node:
@@ -95,6 +100,17 @@ class ViewTree(CountedView):
             node = node.parent
         return found
 
+    def _counts_once(self, node: Node) -> bool:
+        """Whether all that is below a node counts as one way, or none."""
+        if node in self._sums[-1:]:
+            return True
+        above = node.parent
+        return (
+            self.asked.distinct
+            and not node.shows(self.asked.kept)
+            and (above is None or above.shows(self.asked.kept))
+        )
+
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
     def _write(self) -> None:
@@ -108,13 +124,14 @@ class ViewTree(CountedView):
         code.define("answers", "")
         self._write_tops(code)
         self._write_answers(code, self.roots)
+        self._write_held(code)
         scope = code.compiled()
         for number, source in enumerate(self.inputs):
             home = self._home.get(number)
             self._updates.append(scope[_change(home, source)] if home is not None else _nothing)
             walk, paths = scope[f"delta{number}"], scope.get(f"paths{number}")
             self._deltas.append(walk if paths is None else _in_two_parts(paths, walk))
-        self._all = scope["answers"]
+        self._all, self._held = scope["answers"], scope["held"]
         self._loads = [scope[f"load{node.number}"] for node in self.nodes]
 
     def _write_change(self, code: Code, node: Node, part: Input) -> None:
@@ -125,7 +142,7 @@ class ViewTree(CountedView):
             code.line(f"w *= {local(self.asked.summed)}")
             code.test("w")
         code.line(f"before = {code.name('add', node.total.add)}({tuple_text(map(local, node.order.key))}, w)")
-        if node in self._sums[-1:] and node.parent is not None:
+        if self._counts_once(node) and node.parent is not None:
             code.line("w = (before + w != 0) - (before != 0)")
             code.test("w")
         if node.parent is not None:
@@ -134,10 +151,10 @@ class ViewTree(CountedView):
 
     def _write_load(self, code: Code, node: Node) -> None:
         """Write the function that makes the entries of a node from all of its parts."""
-        part, hidden = node.parts[0], [child.total for child in self._sums[-1:]]
+        part, hidden = node.parts[0], [child.total for child in node.children if self._counts_once(child)]
         code.define(f"load{node.number}", "")
         code.loop(f"{tuple_text(map(local, part.schema))}, d", f"{code.name('rows', part.rows)}.items()")
-        if part in hidden and node not in self._sums:
+        if part in hidden:
             code.line("d = 1")
         self._write_entries(code, node, part)
 
@@ -147,7 +164,7 @@ class ViewTree(CountedView):
             code.line(f"_count[0] += {1 + len(node.parts)}")
         others = [other for other in node.parts if other is not part]
         write_join(code, others, set(part.schema), self.asked.ranges, self.asked.counting)
-        counted = [child for child in node.children if child not in self._sums[-1:] or node in self._sums]
+        counted = [child for child in node.children if not self._counts_once(child)]
         totals = [child.total for child in counted if child.total is not part]
         code.line(f"w = {' * '.join(['d', *(self._weight(code, total) for total in totals)])}")
         view, key = code.name("view", node.view), key_text(map(local, node.order.key))
@@ -214,7 +231,7 @@ class ViewTree(CountedView):
         while waiting:
             node = waiting.pop(0)
             if not node.shows(self.asked.kept):
-                weights.append(self._weight(code, node.total))
+                weights += [] if self.asked.distinct else [self._weight(code, node.total)]
                 continue
             entries = f"{code.name('view', node.view)}[{key_text(map(local, node.order.key))}]"
             code.loop(key_text(map(local, node.order.variables)), entries)
@@ -225,6 +242,16 @@ class ViewTree(CountedView):
                 code.test(weights[-1])
             waiting += node.children
         code.line(f"yield {tuple_text(map(local, self.asked.kept))}, {' * '.join(weights) or '1'}")
+
+    def _write_held(self, code: Code) -> None:
+        """Write a search for one answer: it walks down the tree, and looks values up."""
+        code.define("held", ", ".join(map(local, self.asked.kept)))
+        self._write_tops(code)
+        for node in self.nodes:
+            if node.shows(self.asked.kept):
+                entries = f"{code.name('view', node.view)}.get({key_text(map(local, node.order.key))}, ())"
+                code.test(f"{key_text(map(local, node.order.variables))} in {entries}")
+        code.line("yield True")
 
     # ── as a view ────────────────────────────────────────────────────────────────────────────
 
@@ -263,6 +290,18 @@ class ViewTree(CountedView):
 
     def answers(self) -> Iterator[Weighted]:
         return self._all()
+
+    def number(self) -> int:
+        """The sum of the weights of all answers.  Cost: constant."""
+        if not all(source.rows for source in self.inputs if not source.schema):
+            return 0
+        totals = [root.total.rows.get((), 0) for root in self.roots]
+        once = [self._counts_once(root) for root in self.roots]
+        return prod(bool(n) if single else n for n, single in zip(totals, once, strict=True))
+
+    def holds(self, answer: Row) -> bool:
+        """Whether there is an answer, in a tree whose order shows first.  Cost: constant."""
+        return next(self._held(*answer), False)
 
     def rows(self, atom: int) -> Collection[Row]:
         return self.inputs[atom].rows
