@@ -23,6 +23,7 @@ from everlog.core.engine.demands import Demands
 from everlog.core.engine.fused import Fused, MetFailure
 from everlog.core.engine.keepers.base import BaseKeeper
 from everlog.core.engine.keepers.keeper import Keeper
+from everlog.core.engine.keepers.views.view_table import ViewTable
 from everlog.core.engine.network import Network
 from everlog.core.engine.planning.demand_parts import DEMAND
 from everlog.core.engine.planning.plan import GIVEN as BASE_ONLY
@@ -137,6 +138,8 @@ class Engine:
     True
     """
 
+    is_asleep = False  # whether relations are only read from where they are stored
+
     def __init__(
         self,
         program: Program,
@@ -156,25 +159,33 @@ class Engine:
         `seal`, if set, is called with each step at its very end: if it raises, the step is undone;
         if it returns, the step is committed for good.
         """
-        program = with_auxiliaries(program, strategies or {})
-        self.program = program
+        self.program = with_auxiliaries(program, strategies or {})
         self.guard = Guard(limits or Limits(), progress)
-        self.large = large
         self.seal: Seal | None = None
+        self.usage = Usage()
+        self.moved: dict[str, tuple[Move, ...]] = {}  # rules that moved, with their last moves
         self._trial: Callable[[Changes], Any] | None = None  # asked at the end of a step: see `what_if`
         self._asked = dict(strategies or {})
+        self._start(self.program, program.facts if given is None else given, kept, large)
+
+    def _start(
+        self,
+        program: Program,
+        start: Mapping[str, Iterable[Row]],
+        kept: Mapping[str, Columns] | None,
+        large: int = LARGE,
+    ) -> None:
+        """Plan the program, and make the first step."""
+        self.large = large
         self._steps = 0
         self.measured = MEASURED  # 1: no update is fused, for a profile
-        self.moved: dict[str, tuple[Move, ...]] = {}  # rules that moved, with their last moves
         self.anew: dict[str, tuple[int, int]] = {}  # unit → steps in which it gave up following, the last one
         self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its ranks, seconds
         self.demands = Demands(self)
-        self.usage = Usage()
         plan = make_plan(program, self._asked)
         self._network = Network(plan, reported_by(plan, program))
         self._base_facts = 0
         self._know(program)
-        start = program.facts if given is None else given
         rows_of_start = {name: list(dict.fromkeys(rows)) for name, rows in (*start.items(), *plan.given.items())}
         self.computed: dict[str, tuple[float, int]] = {}  # unit → seconds and facts when last computed
         net: Net = {name: ([], rows) for name, rows in rows_of_start.items() if rows}
@@ -212,7 +223,10 @@ class Engine:
         if self._answering is None:
             is_on_demand = self.demands.is_on_demand
             found = answering_rules(self.program)
-            self._answering = tuple(rule for rule in found if not is_on_demand(rule.head.relation))
+            views = {name for name, relation in self.program.relations.items() if relation.view}
+            self._answering = tuple(
+                rule for rule in found if rule.head.relation not in views and not is_on_demand(rule.head.relation)
+            )
         return self._answering
 
     @property
@@ -600,7 +614,7 @@ class Engine:
         reported = [name for name in keeper.relations if name in self._network.reported]
         if isinstance(keeper, BaseKeeper) or not report:
             reported = []  # the change of base facts is known: see `_compute`
-        told = bool(reported) and isinstance(store.tables[reported[0]], WordTable)
+        told = bool(reported) and isinstance(store.tables[reported[0]], WordTable | ViewTable)
         if told:
             reported = []  # the keeper tells it
         for name in reported:
@@ -615,11 +629,11 @@ class Engine:
         computed = keeper.rebuild(step)
         self.computed[keeper.planned.name] = (
             perf_counter() - start,
-            sum(len(store.tables[n]) for n in keeper.relations),
+            sum(keeper.size_of(n) for n in keeper.relations),
         )
         if told:
             changes = keeper.rebuilt_changes() or {}
-            step.changes.update({name: change for name, change in changes.items() if any(map(len, change))})
+            step.changes.update({name: change for name, change in changes.items() if any(change)})
         for name in reported:
             if name in computed and not before[name]:
                 gone, new = before[name], computed[name]
@@ -668,7 +682,7 @@ class Engine:
     def size(self, relation: str) -> int:
         if self.demands.is_on_demand(relation):
             return len(self.demands.lookup(relation, {}))
-        return len(self._table(relation))
+        return self._table(relation).size()
 
     def kept(self, relation: str) -> int:
         """The number of facts that are there: of a relation on demand, those asked for."""
@@ -701,6 +715,8 @@ class Engine:
             row = tuple(bound[c] for c in key)
             if row in table:
                 yield row
+        elif isinstance(table, ViewTable):
+            yield from table.having(bound)
         else:
             columns = [*key, *rest]
             order = [columns.index(c) for c in range(len(columns))]

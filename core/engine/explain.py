@@ -21,6 +21,7 @@ from everlog.core.engine.planning.plan import (
 )
 from everlog.core.engine.planning.systems import Described, systems, with_auxiliaries
 from everlog.core.engine.planning.told_rules import is_made
+from everlog.core.engine.planning.view_rules import SEARCHED, VIEW
 from everlog.core.engine.watch import Move
 from everlog.core.joins.exponents import refuge_of
 from everlog.core.joins.join_strategies import AUTO
@@ -180,6 +181,8 @@ def _promised(cost: RuleCost) -> str:
     promise = cost.promise
     if promise is None:
         return cost.cost_in_use
+    if cost.in_use.strategy in (VIEW, SEARCHED):
+        return f"{promise}; what changes is found when somebody reads it"
     plus = "plus the facts that change" if promise.told else "with every match of the join that changes"
     return f"{promise}, {plus}" + (f" ({promise.source})" if promise.source else "")
 

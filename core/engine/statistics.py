@@ -96,14 +96,15 @@ def statistics_of(
     relations = []
     for keeper in network.keepers:
         for name in keeper.relations:
-            table = store.tables[name]
             seconds = sum(
                 store.times[rule.name].seconds
                 for rule in keeper.planned.unit.rules
                 if rule.head.relation == name and rule.name in store.times
             )
             size = sum(map(_bytes, keeper.containers(name)))
-            relations.append(RelationStatistics(name, keeper.planned.strategy, len(table), size, seconds))
+            relations.append(
+                RelationStatistics(name, keeper.planned.strategy, keeper.size_of(name), size, seconds)
+            )
     rules = [
         RuleStatistics(
             rule.name,

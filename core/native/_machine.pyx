@@ -284,42 +284,52 @@ cdef class Relation:
         finally:
             PyMem_Free(words)
 
-    def parse(self, bytes data, str delimiter):
+    def parse(self, bytes data, str delimiter, tuple targets=None, bint quotes=False, tuple nulls=None):
         """Add the facts of lines that end in a newline; False if a line is not plain.
 
-        Plain are integers as JSON writes them, decimals, and symbols in UTF-8; a line has a field for
-        each column.  After False, the relation has some of the facts.
+        Plain are integers as JSON writes them, decimals, and symbols in UTF-8.  `targets` has for
+        each field of a line its column, or -1: without it, each column has its own field.  With
+        `quotes`, a field may be in quotes.  `nulls` has for each column the value of an empty field,
+        or None, which is not plain.  After False, the relation has some of the facts.
         """
         cdef const char *at = data
         cdef const char *end = at + len(data)
-        cdef const char *start
         cdef char mark = <char>ord(delimiter), ending
-        cdef Py_ssize_t column, width = self.c.width, lines = 0
+        cdef Py_ssize_t field, column, width = self.c.width, fields, lines = 0
         cdef int status = 0
         cdef int64_t *words
+        cdef int *target = NULL
         cdef CBatch batch
         if not width or not (data.isascii() or _is_utf8(data)):
             return False
+        if targets is None:
+            targets = tuple(range(width))
+        if sorted(target for target in targets if target >= 0) != list(range(width)):
+            raise ValueError("each column needs a field")
         self.open()
+        fields = len(targets)
         batch.count = 0
         batch.rows = <int64_t *>PyMem_Malloc(BATCH * width * sizeof(int64_t))
-        if batch.rows == NULL:
-            raise MemoryError
+        target = <int *>PyMem_Malloc(fields * sizeof(int))
         try:
+            if batch.rows == NULL or target == NULL:
+                raise MemoryError
+            for field in range(fields):
+                target[field] = targets[field]
             while at < end:
                 words = batch.rows + batch.count * width
                 ending = mark
-                for column in range(width):
-                    start = at
-                    if self.kind[column] == SYMBOL:
-                        while at < end and at[0] != mark and at[0] != b"\n":
-                            at += 1
-                        words[column] = self.symbols.id_of_bytes(start, at - start, _hash_of_bytes(start, at - start))
-                    elif self.kind[column] == FLOAT:
-                        at = _float(at, end, mark, &words[column])
+                for field in range(fields):
+                    column = target[field]
+                    if quotes and at < end and at[0] == b'"':
+                        at = self._quoted(at, end, column, words)
+                    elif nulls is not None and column >= 0 and at < end and (at[0] == mark or at[0] == b"\n"):
+                        if nulls[column] is None:
+                            return False
+                        words[column] = _word(nulls[column], self.kind[column], self.symbols)
                     else:
-                        at = _integer(at, end, self.kind[column], &words[column])
-                    if column == width - 1:
+                        at = self._plain(at, end, mark, column, words)
+                    if field == fields - 1:
                         ending = b"\n"
                     if at == NULL or at == end or at[0] != ending:
                         return False
@@ -335,7 +345,47 @@ cdef class Relation:
                 raise _failure(status)
         finally:
             PyMem_Free(batch.rows)
+            PyMem_Free(target)
         return True
+
+    cdef const char *_plain(
+        self, const char *at, const char *end, char mark, Py_ssize_t column, int64_t *words
+    ) except? NULL:
+        """Read a field without quotes; return what follows, or NULL if it is not plain."""
+        cdef const char *start = at
+        if column >= 0 and self.kind[column] == FLOAT:
+            return _float(at, end, mark, &words[column])
+        if column >= 0 and self.kind[column] != SYMBOL:
+            return _integer(at, end, self.kind[column], &words[column])
+        while at < end and at[0] != mark and at[0] != b"\n":
+            at += 1
+        if column >= 0:
+            words[column] = self.symbols.id_of_bytes(start, at - start, _hash_of_bytes(start, at - start))
+        return at
+
+    cdef const char *_quoted(self, const char *at, const char *end, Py_ssize_t column, int64_t *words) except? NULL:
+        """Read a field in quotes, in which two quotes are one; return what follows, or NULL."""
+        cdef const char *start = at + 1
+        cdef const char *after
+        cdef bytes text
+        cdef bint has_quotes = False
+        at = start
+        while at < end and (at[0] != b'"' or (at + 1 < end and at[1] == b'"')):
+            has_quotes = has_quotes or at[0] == b'"'
+            at += 1 + (at[0] == b'"')
+        if at >= end:
+            return NULL
+        if column < 0:
+            return at + 1
+        if self.kind[column] == SYMBOL:
+            if has_quotes:
+                text = start[: at - start].replace(b'""', b'"')
+                words[column] = self.symbols.id_of(text.decode())
+            else:
+                words[column] = self.symbols.id_of_bytes(start, at - start, _hash_of_bytes(start, at - start))
+            return at + 1
+        after = self._plain(start, at, b'"', column, words)
+        return at + 1 if after == at else NULL
 
     def take(self, tuple columns):
         """Add rows from columns: of each, the bytes of a word for each row, those of floats as they are."""

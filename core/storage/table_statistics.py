@@ -72,6 +72,7 @@ class Statistics:
         "reader",
         "rows",
         "sample",
+        "whole",
     )
 
     def __init__(
@@ -82,12 +83,14 @@ class Statistics:
         lookups: Mapping[Columns, Lookup] | None = None,
         complete: bool | None = None,
         reader: Reader | None = None,
+        whole: Statistics | None = None,
     ) -> None:
         self.rows, self.sample = rows, sample
         self.complete = len(sample) >= rows if complete is None else complete  # whether the sample has all rows
         self.exact = exact or {}  # distinct values, counted by an index
         self.lookups = lookups or {}  # columns → an index by them, where one exists
         self.reader = reader  # looks for rows in the whole table
+        self.whole = whole  # of the rows of which these are some
         self._by: dict[Columns, dict[Key, list[Row]]] = {}
         self._counts: dict[Columns, Counter[Key]] = {}
         self._distinct: dict[Columns, float] = {}
@@ -147,7 +150,10 @@ class Statistics:
         """The estimated number of distinct values of these columns together; at least 1."""
         found = self._distinct.get(columns)
         if found is None:
-            found = self._distinct[columns] = self._estimated(columns)
+            found = self._estimated(columns)
+            if self.whole is not None:
+                found = min(found, self.whole.distinct(columns))
+            self._distinct[columns] = found
         return found
 
     def _estimated(self, columns: Columns) -> float:
@@ -233,7 +239,8 @@ class Statistics:
         copies = MET / total
         sample = [row for row, n in zip(rows, matches, strict=True) if n for _ in range(max(1, round(n * copies)))]
         left = self.rows * sum(map(bool, matches)) / len(rows)
-        return Statistics(left, sample, complete=self.complete and len(rows) == len(self.sample))
+        complete = self.complete and len(rows) == len(self.sample)
+        return Statistics(left, sample, complete=complete, whole=self)
 
     def together(self, shares: Sequence[float], columns: Columns) -> float:
         """The share of rows that match in all of these columns, from that in each."""
@@ -290,7 +297,7 @@ class Statistics:
         if len(passing) < _OFTEN:  # too few to tell: constants are counted one by one
             rows = min(rows, self.rows * math.prod(shares))
         rows = min(rows, *(self.rows * share for share in shares)) if shares else rows
-        return Statistics(rows, passing or self.sample, complete=False)
+        return Statistics(rows, passing or self.sample, complete=False, whole=self)
 
 
 @frozen

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TextIO
 
+from attrs import frozen
+
 from everlog.core.native.words import SortedRows, SortedWords, empty_words
 from everlog.core.program import Kind, Row
 from everlog.core.program.fact_rows import shown
@@ -57,24 +59,52 @@ def read_words(place: Place, symbols: Symbols) -> Words | None:
     """
     path = place.path(".facts")
     layout = layout_of(place, str(path))
-    if not is_plain(layout) or not is_utf8(layout.encoding):
+    if not is_utf8(layout.encoding) or not _cuts_any_value(layout.delimiter):
         return None
     data = read_bytes(place, path, missing_ok=True)
-    if data is None:
+    if data is None or (layout.brackets and (b"[" in data or b"]" in data)):
+        return None
+    data = utf8_bytes(data, layout.encoding, str(path))
+    quoted = _quoted(layout, data)
+    if quoted and b"\r" in data:
+        return None
+    below = _below_header(layout, _lines(data))
+    if below is None:
         return None
     found = empty_words(place.relation, symbols)
-    if not found.parse(_lines(utf8_bytes(data, layout.encoding, str(path))), layout.delimiter):
+    if not found.parse(below.data, layout.delimiter, below.targets, quoted, layout.nulls):
         return None
     found.seal()
     return found
 
 
-def is_plain(layout: Layout) -> bool:
-    """Whether fields are values as they are: Soufflé's format, each column at its own position."""
-    is_one_byte = len(layout.delimiter) == 1 and layout.delimiter.isascii() and layout.delimiter != "\n"
-    in_place = layout.sources == tuple(range(len(layout.columns)))
-    is_special = looks_at_first(layout) or layout.brackets or layout.rfc4180 or layout.nulls is not None
-    return is_one_byte and in_place and not is_special
+@frozen
+class _Below:
+    """The lines below a header, and for each of their fields the column, or -1."""
+
+    data: bytes
+    targets: tuple[int, ...]
+
+
+def _cuts_any_value(delimiter: str) -> bool:
+    """Whether it is one byte that no number contains."""
+    is_one_byte = len(delimiter) == 1 and delimiter.isascii()
+    return is_one_byte and not delimiter.isalnum() and delimiter not in "+-.\r\n"
+
+
+def _below_header(layout: Layout, data: bytes) -> _Below | None:
+    """What follows the header, if there is one; None if only the careful reader can tell."""
+    first = data[: data.find(b"\n")]
+    if not layout.columns or not data or first.count(b'"') % 2:
+        return None
+    if looks_at_first(layout):
+        layout, is_header = settled(layout, _first_fields(layout, first), b'"' in first)
+        data = data[len(first) + 1 :] if is_header else data
+    width = layout.fields or len(_first_fields(layout, first))
+    if width < layout.width or len(set(layout.sources)) < len(layout.sources):
+        return None
+    column = {source: number for number, source in enumerate(layout.sources)}
+    return _Below(data, tuple(column.get(field, -1) for field in range(width)))
 
 
 def read_stdin(reading: Reading) -> list[Row]:
@@ -111,7 +141,11 @@ def first_line_settled(layout: Layout, first: bytes) -> tuple[Layout, bool]:
 
 
 def _first_fields(layout: Layout, line: bytes) -> list[str | None]:
-    fields = _splitter(layout)(1, decoded(line))
+    text = decoded(line)
+    if _quoted(layout, line):
+        _, fields = next(quoted_records(layout, text))
+    else:
+        fields = _splitter(layout)(1, text)
     if layout.encoding != BYTES and not line.isascii():
         fields = _checked(layout, 1, fields)
     if isinstance(fields, BadRow):
