@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from itertools import islice, repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 from attrs import frozen
@@ -134,8 +134,8 @@ class Statistics:
             }
         for on, (rest, index) in self.lookups.items():
             if len(columns) == len(on) + len(rest):  # whole rows
-                own, others = itemgetter(*on), itemgetter(*rest)
-                return {row: (1, [row]) for row in keys if others(row) in index.get(own(row), ())}
+                own, others, rows = itemgetter(*on), itemgetter(*rest), cast(Collection[Any], keys)
+                return {row: (1, [row]) for row in rows if others(row) in index.get(own(row), ())}
         return None if self.reader is None else self.reader(columns, keys, most, False)
 
     def _partners_in_sample(self, columns: Columns, keys: Collection[Key], most: int) -> Partners:
