@@ -134,7 +134,7 @@ class Statistics:
             }
         for on, (rest, index) in self.lookups.items():
             if len(columns) == len(on) + len(rest):  # whole rows
-                own, others, rows = itemgetter(*on), itemgetter(*rest), cast(Collection[Any], keys)
+                own, others, rows = itemgetter(*on), itemgetter(*rest), cast(Collection[Row], keys)
                 return {row: (1, [row]) for row in rows if others(row) in index.get(own(row), ())}
         return None if self.reader is None else self.reader(columns, keys, most, False)
 
