@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from heapq import nlargest
 from itertools import islice, repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 from attrs import frozen
@@ -134,6 +134,10 @@ class Statistics:
                 for key in keys
                 if (found := index.get(key, ()))
             }
+        for on, (rest, index) in self.lookups.items():
+            if len(columns) == len(on) + len(rest):  # whole rows
+                own, others, rows = itemgetter(*on), itemgetter(*rest), cast(Collection[Row], keys)
+                return {row: (1, [row]) for row in rows if others(row) in index.get(own(row), ())}
         return None if self.reader is None else self.reader(columns, keys, most, False)
 
     def _partners_in_sample(self, columns: Columns, keys: Collection[Key], most: int) -> Partners:
