@@ -1,18 +1,24 @@
-"""Asking without storing: one source of a closure on demand, beside a breadth-first search.
+"""Asking without storing: one source of a closure, and a path with ten thousand million answers.
 
 The closure is declared `magic`, and its edges are loaded.  Then somebody subscribes to what one
 node reaches: the time and the memory of that are compared with those of a breadth-first search in
 Python over a dict of sets with the same edges.  While the subscription lasts, edges come and go
 where it does not reach.
 
-    python -P bench/ask.py [EDGES]
+Then a path of three joins, through one node in the middle, is declared a view: load, memory, the
+first answer, membership, the number of answers and updates, beside a database without the view.
+
+    python -P -m everlog.bench.ask [EDGES [ROWS]]
 """
 
 from __future__ import annotations
 
+import gc
 import random
 import sys
-from time import process_time
+from collections.abc import Callable
+from itertools import islice
+from time import perf_counter, process_time
 
 from everlog import Database
 from everlog.bench.harness.machine import megabytes
@@ -90,6 +96,60 @@ def one_source(name: str, db: Database, edges: dict[int, set[int]], draw: random
         print(f"  an update outside of what is reached: {spent * 1e6:.1f} µs")
 
 
+TABLES = ".decl r(a:number, b:number) .decl s(a:number, b:number) .decl t(a:number, b:number)"
+VIEW = """
+    .decl p(a:number, b:number, c:number, d:number)
+    .view p
+    p(a, b, c, d) :- r(a, b), s(b, c), t(c, d)."""
+
+
+def path_database(text: str, rows: int) -> tuple[Database, float, float]:
+    """A database whose rows all meet in one node; seconds of its load, and megabytes."""
+    given = {"r": [(n, 0) for n in range(rows)], "s": [(0, 0)], "t": [(0, n) for n in range(rows)]}
+    db = Database.from_text(text)
+    gc.collect()
+    before, start = megabytes(), process_time()
+    db.insert_all(given)
+    seconds = process_time() - start
+    del given
+    gc.collect()
+    return db, seconds, megabytes() - before
+
+
+def each_microseconds(number: int, call: Callable[[int], object]) -> float:
+    """The median of single calls."""
+    times = []
+    for n in range(number):
+        start = perf_counter()
+        call(n)
+        times.append(perf_counter() - start)
+    return sorted(times)[number // 2] * 1e6
+
+
+def stored_not(rows: int) -> None:
+    """A path of three joins as a view."""
+    bare, bare_seconds, bare_memory = path_database(TABLES, rows)
+    db, seconds, memory = path_database(TABLES + VIEW, rows)
+    print(f"3-path, {rows} rows on each side: {db.size('p')} answers")
+    print(f"  load {seconds:.2f} s, of the tables alone {bare_seconds:.2f} s", end="; ")
+    print(f"{memory:.0f} MB, of the tables alone {bare_memory:.0f} MB: {memory / bare_memory:.2f} ×")
+    engine = db._engine
+    first = each_microseconds(200, lambda n: next(iter(engine.stream("p"))))
+    begun = each_microseconds(200, lambda n: next(iter(db.query("p(a, b, c, d)"))))
+    print(f"  first answer {first:.1f} µs, by a query {begun:.1f} µs", end="; ")
+    counted = each_microseconds(200, lambda n: engine.size("p"))
+    there = each_microseconds(200, lambda n: (n, 0, 0, n) in engine.tables["p"])
+    print(f"how many {counted:.1f} µs, is it there {there:.1f} µs")
+    start = perf_counter()
+    number = sum(1 for _ in islice(engine.stream("p"), 1_000_000))
+    print(f"  {(perf_counter() - start) / number * 1e6:.2f} µs for each further answer")
+    alone = each_microseconds(500, lambda n: bare.insert("r", (rows + n, 0)))
+    update = each_microseconds(500, lambda n: db.insert("r", (rows + n, 0)))
+    told = each_microseconds(100, lambda n: len(db.insert("r", (2 * rows + n, 0))["p"]))
+    print(f"  an insert that adds {rows} answers {update:.1f} µs (tables alone {alone:.1f} µs)", end="; ")
+    print(f"with their number {told:.1f} µs")
+
+
 def main() -> None:
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     draw = random.Random(1)
@@ -105,6 +165,11 @@ def main() -> None:
         db = load(rule, edges)
         print(f"{name}, loaded: {megabytes() - before:.0f} MB")
         one_source(name, db, edges, draw)
+        del db
+    del edges
+    most = int(sys.argv[2]) if len(sys.argv) > 2 else 400_000
+    for rows in (most // 4, most // 2, most):
+        stored_not(rows)
 
 
 if __name__ == "__main__":

@@ -152,10 +152,11 @@ def measured(name: str, text: str, oracle: Callable[[Arcs], Any], asked: argpars
         arcs[chance.randrange(asked.nodes), chance.randrange(asked.nodes)] = chance.randrange(1, 1000)
     other, _ = oracle(arcs)
     db = Database.from_text(text)
-    load, _ = timed(lambda: db.insert("arc", [(x, y, w) for (x, y), w in arcs.items()]))
+    rows = [(x, y, w) for (x, y), w in arcs.items()]
+    load, _ = timed(lambda: db.insert("arc", rows))
     answer = set(oracle(arcs)[1].items())
     beside = {"DuckDB": in_duckdb(text, arcs), "Soufflé": in_souffle(text, arcs)}
-    whole, _ = timed(lambda: evaluate(compile_text(text), {"arc": [(x, y, w) for (x, y), w in arcs.items()]}))
+    whole, _ = timed(lambda: evaluate(compile_text(text), {"arc": rows}))
     for system, found in beside.items():
         assert found is None or found[1] == answer, (name, system)
     keys, times = list(arcs), []

@@ -9,6 +9,7 @@
 | `fused`, `ways` | single updates, compiled to one function |
 | `watch` | rules that move to another view of their join |
 | `engine` | small and large steps, reads, changes of rules |
+| `sleeping` | an engine that reads stored rows, until something needs more |
 | `compiled_query` | compiled queries |
 | `demands` | who asks for what of relations on demand |
 | `usage`, `advice` | who reads what; which relations are worth their memory |

@@ -17,61 +17,47 @@ Source: Kim, ACM TODS 7(3), 1982 (nested SQL queries as joins).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from typing import TypeGuard
 
-from attrs import evolve, fields, frozen, has
+from attrs import evolve, frozen
 
 from everlog.core.codegen.join_order import Ordering
 from everlog.core.codegen.trial_joins import Trial
+from everlog.core.evaluate.body_parts import BodyParts
 from everlog.core.program import (
     Aggregate,
     Atom,
-    Column,
     Comparison,
-    Kind,
     Literal,
     Range,
-    Relation,
     Rule,
     Variable,
+    Wildcard,
     variables_of,
 )
 from everlog.core.program.bodies import may_fail, variables_of_literal
-from everlog.core.storage.table_statistics import UNKNOWN, Guess, Statistics
-
-
-@frozen
-class Bindings:
-    """The relation of a body, the rule that derives it, and about how many facts it will have."""
-
-    relation: Relation
-    rule: Rule
-    rows: float
+from everlog.core.storage.table_statistics import Statistics
 
 
 class Grouping:
-    """Rewrites the aggregates of rules; the relations that they then need are in `made`."""
+    """Rewrites the aggregates of rules; the relations that they then need are in `parts`."""
 
-    def __init__(self, relations: Mapping[str, Relation]) -> None:
-        self.relations = relations
+    def __init__(self, parts: BodyParts) -> None:
+        self.parts = parts
         self.statistics: Mapping[str, Statistics] = {}
-        self.made: dict[str, Bindings] = {}
-        self._forms: dict[Hashable, str] = {}
         self.rule = ""  # the name of the one that is being rewritten
 
-    @property
-    def relations_made(self) -> dict[str, Relation]:
-        return {name: one.relation for name, one in self.made.items()}
-
     def rewritten(self, rule: Rule, statistics: Mapping[str, Statistics]) -> Rule:
-        """The rule, with aggregates over relations where that is cheaper."""
+        """The rule, with aggregates over relations where that is cheaper or needed."""
         if not any(isinstance(literal, Aggregate) for literal in rule.body):
             return rule
-        self.statistics = statistics
-        self.rule = rule.name
+        self.statistics, self.rule = statistics, rule.name
         around = _ordered(rule.body, self.statistics, frozenset())
         body = [
-            self._literal(x, around.rows, around.ordering.trial_of(x.outer)) if isinstance(x, Aggregate) else x
+            self._named(self._literal(x, around.rows, around.ordering.trial_of(x.outer)))
+            if isinstance(x, Aggregate)
+            else x
             for x in rule.body
         ]
         return evolve(rule, body=tuple(body))
@@ -85,34 +71,40 @@ class Grouping:
         inner = turns * max(once.rows, 1.0)
         body = [self._literal(x, inner, None) if isinstance(x, Aggregate) else x for x in literal.body]
         literal = evolve(literal, body=tuple(body))
-        joined, rest = _parted(literal)
+        joined, rest = parted(literal.body, [x for x in literal.body if isinstance(x, Atom)])
         if sum(isinstance(x, Atom | Range) for x in joined) < 2:
             return literal
         given = {v for x in joined for v in variables_of_literal(x)}
         needed = _shown(literal, rest, given)
         every = _ordered(joined, self.statistics, frozenset(), needed)
         groups = every.distinct(given & outer)
-        if not is_cheaper(every.cost + turns * (1 + every.rows / groups), turns * once.cost):
+        named = sum(self.statistics[x.relation].rows for x in literal.body if _loses(x, literal))
+        if not needed or not is_cheaper(every.cost + turns * (1 + every.rows / groups), named + turns * once.cost):
             return literal
-        atom = self._bindings(joined, needed, given, every.rows)
+        atom = self.parts.atom(joined, needed, every.rows, self.rule)
         return literal if atom is None else evolve(literal, body=(atom, *rest))
 
-    def _bindings(
-        self, joined: Sequence[Literal], needed: Set[Variable], given: Set[Variable], rows: float
-    ) -> Atom | None:
-        """The atom that stands for literals; None if it would have no columns."""
-        kinds = dict(_kinds(joined, self.relations))
-        variables = tuple(v for v in kinds if v in needed and v in given)
-        if not variables or not given <= kinds.keys():
-            return None
-        form = _form((tuple(joined), variables), {})
-        if form not in self._forms:
-            name = self._forms[form] = f"bindings {len(self.made) + 1} of {self.rule}"
-            columns = tuple(Column(v.name, kinds[v]) for v in variables)
-            self.made[name] = Bindings(
-                Relation(name, columns), Rule(Atom(name, variables), tuple(joined), name), rows
-            )
-        return Atom(self._forms[form], variables)
+    def _named(self, literal: Aggregate) -> Aggregate:
+        """The aggregate without wildcards, where it counts: rows that differ in them count once."""
+        body: list[Literal] = []
+        for one in literal.body:
+            if isinstance(one, Aggregate):
+                one = self._named(one)
+            elif _loses(one, literal):
+                rows, names = self.statistics[one.relation].rows, frozenset(variables_of_literal(one))
+                found = self.parts.atom([one], names, rows, self.rule)
+                assert found is not None, "the columns of a relation have kinds"
+                one = found
+            body.append(one)
+        return evolve(literal, body=tuple(body))
+
+
+def _loses(literal: Literal, aggregate: Aggregate) -> TypeGuard[Atom]:
+    """Whether a literal has wildcards that would count, though they have no name."""
+    if aggregate.op in ("min", "max") or not isinstance(literal, Atom):
+        return False
+    kinds = {type(arg) for arg in literal.args}
+    return Wildcard in kinds and Variable in kinds
 
 
 def _shown(literal: Aggregate, rest: Sequence[Literal], given: Set[Variable]) -> Set[Variable]:
@@ -127,11 +119,6 @@ def _shown(literal: Aggregate, rest: Sequence[Literal], given: Set[Variable]) ->
 def is_cheaper(grouped: float, by_group: float) -> bool:
     """Whether the steps for all groups at once are fewer than those for one group after another."""
     return grouped < by_group
-
-
-def guessed(bindings: Bindings) -> Statistics:
-    """What is known of a relation of bindings before it is computed."""
-    return Guess(len(bindings.relation.columns), min(max(bindings.rows, 1.0), UNKNOWN))
 
 
 @frozen
@@ -163,16 +150,16 @@ def _ordered(
     return _Ordered(ordering, max(ordering.cost, 1.0), max(ordering.rows, 1.0))
 
 
-def _parted(literal: Aggregate) -> tuple[list[Literal], list[Literal]]:
-    """The literals that need no more variables than the body gives, and the others."""
-    given = {v for x in literal.body if isinstance(x, Atom) for v in variables_of_literal(x)}
-    waiting: list[Literal] = [x for x in literal.body if not isinstance(x, Atom)]
-    joined: list[Literal] = [x for x in literal.body if isinstance(x, Atom)]
+def parted(body: Sequence[Literal], atoms: Sequence[Atom]) -> tuple[list[Literal], list[Literal]]:
+    """Some atoms of a body with the literals that need no further variables; the others."""
+    given = {v for x in atoms for v in variables_of_literal(x)}
+    joined: list[Literal] = [*atoms]
+    waiting = [x for x in body if not any(x is one for one in atoms)]
     found = True
     while found:
         found = False
         for one in list(waiting):
-            if _needs(one, given) <= given and not isinstance(one, Aggregate):
+            if _needs(one, given) <= given and not isinstance(one, Aggregate | Atom):
                 given.update(variables_of_literal(one))
                 joined.append(one)
                 waiting.remove(one)
@@ -189,30 +176,3 @@ def _needs(literal: Literal, given: Set[Variable]) -> Set[Variable]:
             if isinstance(one, Variable) and given >= set(variables_of(other)):
                 return set()
     return set(variables_of_literal(literal))
-
-
-def _kinds(body: Sequence[Literal], relations: Mapping[str, Relation]) -> Iterator[tuple[Variable, Kind]]:
-    """Each variable of a body with the kind of its values."""
-    for literal in body:
-        match literal:
-            case Atom(name, args):
-                for column, arg in zip(relations[name].columns, args, strict=True):
-                    if isinstance(arg, Variable):
-                        yield arg, column.kind
-            case Comparison("=", left, right, kind):
-                yield from ((v, kind) for v in (left, right) if isinstance(v, Variable))
-            case Range(result=result, kind=kind):
-                yield result, kind
-
-
-def _form(part: object, numbers: dict[Variable, int]) -> Hashable:
-    """A part of a body with its variables numbered: alike for bodies that differ in names only."""
-    if isinstance(part, Variable):
-        return Variable, numbers.setdefault(part, len(numbers))
-    if isinstance(part, tuple):
-        return tuple(_form(one, numbers) for one in part)
-    kind = type(part)
-    if has(kind):
-        return kind, *(_form(getattr(part, one.name), numbers) for one in fields(kind))
-    assert isinstance(part, Hashable)
-    return part

@@ -7,7 +7,7 @@ from functools import partial
 
 from attrs import evolve
 
-from everlog.core.evaluate.grouped_bodies import Grouping, guessed
+from everlog.core.evaluate.body_parts import BodyParts, guessed
 from everlog.core.evaluate.machines import machines
 from everlog.core.evaluate.native_rounds import grouped, planned
 from everlog.core.evaluate.seminaive import without_facts
@@ -37,14 +37,14 @@ def explain_ir(program: Program, only: str | None = None) -> str:
             if why_python:
                 if not draws_numbers(rule):
                     parts += [set_listing(compiled.plan) for compiled in in_python.versions(rule, unit)]
-            elif not uncovered(rule):
+            elif not uncovered(rule, named=True):
                 parts += _plans(program, unit, rule, partial(_known, program, unit))
     return "\n\n".join(parts)
 
 
 def _plans(program: Program, unit: Unit, rule: Rule, known: Callable[[str], Statistics]) -> Iterator[str]:
     """The plans of a rule, after those for the bodies of its aggregates."""
-    rewritten, new = grouped(rule, known, Grouping(program.relations))
+    rewritten, new = grouped(rule, known, BodyParts(program.relations))
     relations = {one.relation.name: one.relation for one in new}
     program = evolve(program, relations={**program.relations, **relations})
     guesses = {one.relation.name: guessed(one) for one in new}

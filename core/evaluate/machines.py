@@ -86,7 +86,7 @@ def why_python(program: Program, unit: Unit, shapes: Mapping[str, Shape], shared
         return "it settles each key once, in order"
     if unit.recursive and _carries_sets(program, unit, shapes):
         return "each recursive rule carries a column along, so that whole sets move at once"
-    uncovered_rules = filter(None, (uncovered(rule) for rule in unit.rules if not draws_numbers(rule)))
+    uncovered_rules = filter(None, (uncovered(rule, named=True) for rule in unit.rules if not draws_numbers(rule)))
     return _why_not_read(unit, shared) or next(uncovered_rules, "")
 
 

@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING
 from attrs import define, evolve
 
 from everlog.core import program as p
-from everlog.core.codegen.join_order import Estimate, Observed, Ordering
+from everlog.core.codegen.join_estimates import Estimate, Observed
+from everlog.core.codegen.join_order import Ordering
+from everlog.core.evaluate.body_parts import Bindings, BodyParts
 from everlog.core.evaluate.counters import Counting
-from everlog.core.evaluate.grouped_bodies import Bindings, Grouping
+from everlog.core.evaluate.grouped_bodies import Grouping
 from everlog.core.evaluate.native_task import NativeTask
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.run_relations import Relations, statistics_of_words
 from everlog.core.evaluate.shown_plans import plan_of_task
+from everlog.core.evaluate.split_bodies import Splitting
 from everlog.core.ir.lowering import lower
 from everlog.core.ir.operations import Plan
 from everlog.core.native.words import empty_words
@@ -67,11 +70,11 @@ def _statistics(rule: Rule, known: Callable[[str], Statistics]) -> dict[str, Sta
     return {atom.relation: known(atom.relation) for atom, _ in p.atoms_of(rule.body)}
 
 
-def grouped(rule: Rule, known: Callable[[str], Statistics], grouping: Grouping) -> tuple[Rule, list[Bindings]]:
+def grouped(rule: Rule, known: Callable[[str], Statistics], parts: BodyParts) -> tuple[Rule, list[Bindings]]:
     """The rule with aggregates over relations where that is cheaper, and the relations it adds."""
-    before = len(grouping.made)
-    rewritten = grouping.rewritten(rule, _statistics(rule, known))
-    return rewritten, list(grouping.made.values())[before:]
+    before = len(parts.made)
+    rewritten = Grouping(parts).rewritten(rule, _statistics(rule, known))
+    return rewritten, list(parts.made.values())[before:]
 
 
 @define
@@ -113,8 +116,9 @@ class NativeRounds(Rounds):
         self.recursive: list[tuple[Rule, int]] = []  # rules, with the atom that reads Δ
         self.tasks: list[RoundTask] = []  # of the recursion
         self.planned_for = 0  # facts of the unit
-        self.grouping = Grouping(program.relations)
-        self.bindings: dict[str, machine.Relation] = {}  # of the bodies of aggregates
+        self.parts = BodyParts(program.relations)
+        self.splitting = Splitting(self.parts)
+        self.bindings: dict[str, machine.Relation] = {}  # of parts of bodies
         self.made: list[NativeTask] = []
 
     def run(self) -> None:
@@ -132,9 +136,9 @@ class NativeRounds(Rounds):
         out = self._out(rule)
         if p.draws_numbers(rule):
             return _Numbered(rule, lambda: out.fill(self._numbered(rule)))
-        rewritten, new = grouped(rule, self._known, self.grouping)
+        rewritten, new = grouped(rule, self._known, self.parts)
         for bindings in new:
-            self._bind(bindings, rule.name)
+            self._bind(bindings)
         atom = None if delta is None else rule.body[delta]
         source = atom.relation if isinstance(atom, Atom) else None
         task = NativeTask(rewritten, delta, source, partial(self._assembled, out), self.jobs, rule.name)
@@ -145,21 +149,30 @@ class NativeRounds(Rounds):
         from everlog.core.native.assembly import assemble  # here: only where the machine was built
 
         plan = self._plan(rule, delta, observed)
-        names = {rule.head.relation, *(atom.relation for atom, _ in p.atoms_of(rule.body))}
+        names = {rule.head.relation, *(atom.relation for atom, _ in p.atoms_of(plan.rule.body))}
         words = {name: self._words(name) for name in names}
         return assemble(plan, words, self.program.functors, self.relations.symbols, self.guard.look, out)
 
     def _plan(self, rule: Rule, delta: int | None, observed: Observed) -> Plan:
-        program, made = self.program, self.grouping.relations_made
-        if made:
-            program = evolve(program, relations={**program.relations, **made})
-        return planned(program, self.unit, rule, delta, self._known, observed)
+        """The plan of a rule, after the parts of its body that are better computed first."""
+        while True:
+            program = evolve(self.program, relations=self.parts.relations) if self.parts.made else self.program
+            plan = planned(program, self.unit, rule, delta, self._known, observed)
+            if delta is not None or self.unit.positions(rule):
+                return plan
+            before = len(self.parts.made)
+            split = self.splitting.split(rule, plan.steps, _statistics(rule, self._known))
+            if split is None:
+                return plan
+            for bindings in list(self.parts.made.values())[before:]:
+                self._bind(bindings)
+            rule = split
 
-    def _bind(self, bindings: Bindings, owner: str) -> None:
-        """Compute the bindings of the body of an aggregate of the rule `owner`."""
+    def _bind(self, bindings: Bindings) -> None:
+        """Compute a part of the body of a rule."""
         out = empty_words(bindings.relation, self.relations.symbols)
         self.bindings[bindings.relation.name] = out
-        task = NativeTask(bindings.rule, None, None, partial(self._assembled, out), self.jobs, owner)
+        task = NativeTask(bindings.rule, None, None, partial(self._assembled, out), self.jobs, bindings.owner)
         task(None, ())
         self.made.append(task)
         out.advance()

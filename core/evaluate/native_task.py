@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from everlog.core.codegen.join_order import Observed
+from everlog.core.codegen.join_estimates import Observed
 from everlog.core.native.availability import TooManyRows
 from everlog.core.program import Aggregate, Atom, Range, Rule
 from everlog.core.storage.shape import Facts
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MORE = 16  # times the expected rows are tried before a rule is planned anew
 WORTH = 100_000  # rows that are tried in any case: planning takes about as long
 TIMES = 4  # a run is planned anew at most so often
+SELDOM = 1000  # rows that a step began with, few of which it may have gone through
 
 Assemble = Callable[[Rule, int | None, Observed], "Assembled"]
 
@@ -70,11 +71,17 @@ class NativeTask:
         return max(WORTH, int(min(MORE * expected, 1e15)))
 
     def _learn(self) -> None:
-        """Plan again, with what the steps have found so far."""
-        observed = dict(self.observed)
+        """Plan again, with what the steps have found so far.
+
+        A step that began seldom may not have come to its end: it tries at least what it has tried.
+        """
+        observed, before = dict(self.observed), 1.0
         for step, (begun, tried, kept) in zip(self.made.plan.steps, self.made.counted(), strict=True):
             if begun:
-                observed[step.literal, step.bound] = tried / begun, kept / begun
+                expected = step.tried / max(before, 1.0) if begun < SELDOM else 0.0
+                matches = max(tried / begun, expected)
+                observed[step.literal, step.bound] = matches, matches * kept / max(tried, 1)
+            before = step.kept
         self.observed = observed
         self.replanned += 1
         self.made = self._assemble(self.rule, self.delta, observed)

@@ -45,7 +45,7 @@ from everlog.core.native.availability import NotAWord, Undefined, why_not
 from everlog.core.native.words import is_words
 from everlog.core.program import Program, Row, Rule, Value
 from everlog.core.program.aggregates.best_values import BestMap, only_maps
-from everlog.core.program.aggregates.growing import GrowingUnit, growing_unit
+from everlog.core.program.aggregates.growing import GrowingUnit, as_joined_maps, growing_unit
 from everlog.core.program.carried import Steps
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.program.values import EvaluationError
@@ -458,7 +458,7 @@ class UnitRun(Rounds):
         limited = any(name in run.program.limits for name in unit.relations)
         super().__init__(", ".join(unit.relations), run.shapes, run.guard, invents and not limited)
         self.context, self.unit, self.profile = run, unit, profile
-        self.growing = growing_unit(run.program, unit)
+        self.growing = growing_unit(run.program, unit) or as_joined_maps(run.program, unit)
         self.tables = run.tables
         self.steps = flow_steps(run.program, unit, run.shapes) if run.shares else None
         self.once: list[_Task] = []

@@ -38,7 +38,8 @@ class Asked:
     constant number of steps, the first one too.  Of other views only changes are asked.
 
     The weight of an answer is the number of ways to complete it; with `summed`, a variable of whole
-    numbers, it is the sum of its values in these ways.
+    numbers, it is the sum of its values in these ways.  With `distinct` it is 1, and totals count
+    answers.
     """
 
     query: Query
@@ -47,6 +48,7 @@ class Asked:
     counting: bool = False
     enumerated: bool = True
     summed: str = ""
+    distinct: bool = False
 
     @staticmethod
     def full(

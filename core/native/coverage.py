@@ -92,14 +92,18 @@ for _kind, _prefix in ((NUMBER, ""), (UNSIGNED, "UNSIGNED_"), (FLOAT, "FLOAT_"),
     }
 
 
-def uncovered(rule: Rule) -> str:
-    """Why a rule cannot run on the compiled machine; empty if it can."""
-    return next(_reasons(rule), "")
+def uncovered(rule: Rule, named: bool = False) -> str:
+    """Why a rule cannot run on the compiled machine; empty if it can.
+
+    `named`: where rows that differ in wildcards count once, they will be given a relation.
+    """
+    return next(_reasons(rule, named), "")
 
 
-def _reasons(rule: Rule) -> Iterator[str]:
+def _reasons(rule: Rule, named: bool) -> Iterator[str]:
     for literal in _literals(rule.body):
-        if isinstance(literal, Aggregate) and literal.op not in ("min", "max") and _has_wildcards(literal):
+        is_best = isinstance(literal, Aggregate) and literal.op in ("min", "max")
+        if isinstance(literal, Aggregate) and not (named or is_best) and _has_wildcards(literal):
             yield f"{rule.name} counts what it does not name"
         if isinstance(literal, Aggregate) and ordered_aggregate(literal) is not None:
             yield f"{rule.name} aggregates over intervals, which are kept in order"

@@ -9,6 +9,7 @@ them.
 | `scopes` | which variables are grounded, and which an aggregate shares |
 | `inference`, `kinds` | what terms hold, and what does not fit |
 | `head_aggregates` | aggregates in heads, moved into bodies or made subsumptions |
+| `own_totals` | sums that read their own recursion: their tests as relations |
 | `monotone` | values that go through recursion are used in one direction |
 | `stratify` | no relation depends on its own absence |
 | `lower` | flat clauses to core rules |

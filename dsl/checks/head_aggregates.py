@@ -14,8 +14,8 @@ candidate.  A sum or count through recursion is computed where the recursion rea
     controls(x, y) :- owns(x, y, s), s > 50.
         becomes  controls(x, y) :- …, s = sum p : { controls(x, v), share(v, y, p) }, s > 50.
 
-and `owns` itself comes after the recursion.  `dsl.checks.monotone` makes sure that both have one
-meaning.
+and `owns` itself comes after the recursion.  Where `owns` reads itself, `own_totals` gives its
+tests a relation first.  `dsl.checks.monotone` makes sure that both have one meaning.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from everlog.core.program.dependencies import components
 from everlog.dsl import ast
 from everlog.dsl.checks.clauses import FlatClause, flat_clause, fresh
 from everlog.dsl.checks.declarations import Declarations
+from everlog.dsl.checks.own_totals import OwnTotals
 from everlog.dsl.checks.scopes import renamed
 from everlog.dsl.checks.stratify import uses_of
 from everlog.dsl.diagnostics import Label, Report
@@ -72,6 +73,7 @@ def settle_aggregates(
     if not names:
         return clauses, [], []
     recursive = _recursive(clauses, declared)
+    clauses = _without_own_totals(clauses, recursive, declared, report)
     made: dict[int, list[FlatClause]] = {}
     maps: list[Best] = []
     totals: dict[str, Heads] = {}
@@ -90,24 +92,19 @@ def settle_aggregates(
             made |= {id(rule): [new] for rule, new in zip(rules, heads.rewritten(), strict=True)}
     for clause in clauses if totals else ():
         read = {name: heads for name, heads in totals.items() if clause.head.name in heads.recursive}
-        new = unfolded(clause, read, report) if read else None
+        new = unfolded(clause, read) if read else None
         if new is not None:
             made[id(clause)] = new
     out = [one for clause in clauses for one in made.get(id(clause), [clause])]
     return out, [one for new in made.values() for one in new], maps
 
 
-def unfolded(clause: FlatClause, totals: Mapping[str, Heads], report: Report) -> list[FlatClause] | None:
+def unfolded(clause: FlatClause, totals: Mapping[str, Heads]) -> list[FlatClause] | None:
     """A clause with what it reads of `totals` computed in its place; None if it reads none."""
     assert clause.written is not None
-    body, before = clause.written.body, len(report.items)
-    atoms = [x for x in body if isinstance(x, ast.Atom) and x.name in totals]
-    if not atoms:
+    body = clause.written.body
+    if not any(isinstance(x, ast.Atom) and x.name in totals for x in body):
         return None
-    if clause.head.name in totals:
-        for atom in atoms:
-            _report_direct(clause.head.name, atom, totals[atom.name], report)
-        return [] if len(report.items) > before else None
     bodies: list[list[ast.Formula]] = [[]]
     for formula in body:
         choices = [[formula]]
@@ -117,18 +114,27 @@ def unfolded(clause: FlatClause, totals: Mapping[str, Heads], report: Report) ->
     return [flat_clause(clause.written.head, one, clause.origin) for one in bodies]
 
 
-def _report_direct(name: str, atom: ast.Atom, heads: Heads, report: Report) -> None:
-    """A sum that reads a sum of its own recursion: only what is compared with it may go on."""
-    (column, op), *_ = heads.ops.items()
-    keys = ", ".join(a.name for n, a in enumerate(atom.args) if n not in heads.ops and isinstance(a, ast.Name))
-    value = atom.args[column]
-    shown = value.name if isinstance(value, ast.Name) else "s"
-    what = f"a rule of `{name}`, which aggregates, reads `{atom.name}`, a {op} of the same recursion"
-    args = ", ".join(
-        shown if n == column else a.name if isinstance(a, ast.Name) else "_" for n, a in enumerate(atom.args)
-    )
-    hint = f"read a relation that compares it: `enough({keys}) :- {atom.name}({args}), {shown} > 50.`"
-    report.error("DL132", what, atom, hint=hint)
+def _without_own_totals(
+    clauses: list[FlatClause], recursive: dict[str, Collection[str]], declared: Declarations, report: Report
+) -> list[FlatClause]:
+    """Clauses where no sum reads its own recursion; `recursive` gets what is made for it."""
+    totals: dict[str, Mapping[int, str]] = {}
+    for clause in clauses:
+        ops = _ops(clause)
+        if ops and recursive.get(clause.head.name) and set(ops.values()) <= set(GROWING):
+            totals[clause.head.name] = ops
+    own = OwnTotals(totals, declared, report)
+    out = [
+        own.without(clause, recursive[clause.head.name])
+        if clause.aggregated is not None and clause.head.name in totals
+        else clause
+        for clause in clauses
+    ]
+    for name, rule in own.rules.items():
+        owner = next(atom.name for atom, _ in uses_of(rule.body) if atom.name in totals)
+        group = [*recursive[owner], name]
+        recursive |= dict.fromkeys(group, group)
+    return [*out, *own.rules.values()]
 
 
 def _is_fact(clause: FlatClause) -> bool:

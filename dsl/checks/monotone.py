@@ -16,12 +16,17 @@ from everlog.core.program.bodies import variables_of_literal
 from everlog.core.program.dependencies import units
 from everlog.dsl import ast
 from everlog.dsl.checks.clauses import FlatClause, Hoisted, Literal, names_of, names_of_literal
+from everlog.dsl.checks.declarations import Declarations
 from everlog.dsl.checks.head_aggregates import Best
 from everlog.dsl.diagnostics import Report
 
 
 def check_monotone(
-    program: core.Program, maps: list[Best], clauses: Mapping[str, FlatClause], report: Report
+    program: core.Program,
+    maps: list[Best],
+    clauses: Mapping[str, FlatClause],
+    declared: Declarations,
+    report: Report,
 ) -> bool:
     """Whether recursion uses the values of `maps` soundly; `clauses` are those of the rules."""
     checked = {best.relation for best in maps if best.recursive}
@@ -32,7 +37,10 @@ def check_monotone(
             found = misuse_of(program, unit, best_maps(program, unit.relations))
         if found is not None:
             sound = False
-            report.error("DL132", found.why, _place(found, clauses[found.rule.name]), hint=found.hint)
+            why = found.why
+            for name in unit.relations:  # no author knows the relation of a test
+                why = why.replace(f"`{name}`", f"`{declared.relations[name].tests or name}`")
+            report.error("DL132", why, _place(found, clauses[found.rule.name]), hint=found.hint)
     return sound
 
 

@@ -187,7 +187,7 @@ class LiveText:
         rule = next((rule for rule in self.program.rules if rule.name == name), None)
         if rule is None:
             raise RuleError(f"no rule is named `{name}`")
-        together = [r.name for r in self.program.rules if _place(r)[1:] == _place(rule)[1:]]
+        together = [r for r in self.program.rules if _place(r)[1:] == _place(rule)[1:]]
         text = self.source.text
         for statement in self._statements():
             if text[statement.pos : statement.end] == rule.origin.text:
@@ -196,9 +196,11 @@ class LiveText:
                     break
         else:
             raise RuleError(f"`{name}` belongs to a component's instance; drop its `.init` instead")
-        if len(together) > 1:
+        heads = {head.name for head in statement.heads} if isinstance(statement, ast.Clause) else set()
+        if sum(r.head.relation in heads for r in together) > 1 or rule.head.relation not in heads:
+            names = ", ".join(r.name for r in together)
             raise RuleError(
-                f"`{name}` is one of several rules of one statement ({', '.join(together)});"
+                f"`{name}` is one of several rules of one statement ({names});"
                 f" drop them all with its text: {rule.written}"
             )
         return statement.pos, _end(statement)

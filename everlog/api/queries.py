@@ -95,7 +95,7 @@ class Queries:
 
     def _read(self, query: ParsedQuery, given: Given, whole: bool) -> _Run:
         variables = None if whole or query.atom is None else _variables(query.atom)
-        if query.atom is None or (not whole and variables is None):
+        if query.atom is None:
             if whole and query.clause is not None:
                 raise FactError(f"`{cut(query.text)}` is not one atom; `query` answers any body of a rule")
             return self._conjunction(query, given, whole)
@@ -105,9 +105,23 @@ class Queries:
             return self._conjunction(query, given, whole)
         if given.values.keys() != set(pattern.parameters.values()):
             return self._conjunction(query, given, whole)  # which says what is wrong
+        if not whole and variables is None:
+            return self._projected(query, given, pattern)
         if not pattern.parameters:
             return self._atom(pattern, variables)
         return lambda given: self._atom(pattern.filled(given), variables)(given)
+
+    def _projected(self, query: ParsedQuery, given: Given, pattern: Pattern) -> _Run:
+        """Answers that several facts may give: compiled, or read where they are stored."""
+        assert query.atom is not None
+        compiled, shown = self._conjunction(query, given, False), _named(query.atom)
+
+        def ask(given: Given) -> Result:
+            if self._engine.is_asleep:
+                return self._atom(pattern.filled(given), shown, is_distinct=False)(given)
+            return compiled(given)
+
+        return ask
 
     def _ordered(self, query: ParsedQuery, run: _Run) -> _Run:
         """Answers in the order, and up to the limit, that a query asks for."""
@@ -122,8 +136,11 @@ class Queries:
 
         return ask
 
-    def _atom(self, pattern: Pattern, variables: dict[str, int] | None) -> _Run:
-        """Answers from the index: the values of `variables` by column, or (None) whole facts."""
+    def _atom(self, pattern: Pattern, variables: dict[str, int] | None, is_distinct: bool = True) -> _Run:
+        """Answers from the index: the values of `variables` by column, or (None) whole facts.
+
+        If they are not `is_distinct`, each is found once.
+        """
         relation, bound, equal = pattern.relation, pattern.bound, pattern.equal
         engine, name = self._engine, relation.name
         columns, shown = relation.columns, None
@@ -135,7 +152,8 @@ class Queries:
         def find() -> Iterator[Row]:
             rows = engine.lookup(name, bound) if bound else engine.stream(name)
             matching = filter(pattern.has_equals, rows) if equal else rows
-            return matching if shown is None else map(shown, matching)
+            found = matching if shown is None else map(shown, matching)
+            return found if is_distinct else _each_once(found)
 
         if bound or equal or shown is not None:
             return lambda _: Result(self._state, columns, find)
@@ -173,17 +191,36 @@ def _variables(atom: ast.Atom) -> dict[str, int] | None:
     """The first column of each variable; None if facts that differ may give the same answer, or
     if nothing is left to show.
     """
+    unnamed = [a for a in atom.args if isinstance(a, ast.Name | ast.Underscore) and not _is_named(a)]
+    return None if unnamed else _named(atom) or None
+
+
+def _named(atom: ast.Atom) -> dict[str, int]:
+    """The first column of each variable that has a name."""
     places: dict[str, int] = {}
     for place, arg in enumerate(atom.args):
-        match arg:
-            case ast.Name(name=name) if not name.startswith("_"):
-                places.setdefault(name, place)
-            case ast.Name() | ast.Underscore():
-                return None
-    return places or None
+        if isinstance(arg, ast.Name) and _is_named(arg):
+            places.setdefault(arg.name, place)
+    return places
+
+
+def _is_named(arg: ast.Name | ast.Underscore) -> bool:
+    return isinstance(arg, ast.Name) and not arg.name.startswith("_")
+
+
+def _each_once(rows: Iterator[Row]) -> Iterator[Row]:
+    seen: set[Row] = set()
+    for row in rows:
+        if row not in seen:
+            yield row
+            if not row:
+                return
+            seen.add(row)
 
 
 def _projection(places: tuple[int, ...]) -> Callable[[Row], Row]:
+    if not places:
+        return lambda row: ()
     if len(places) == 1:
         (place,) = places
         return lambda row: (row[place],)

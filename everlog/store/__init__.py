@@ -11,6 +11,7 @@
     checkpoint        base facts and engine state after a step
     log               the changes of each step
     file              an open file: writes steps, reads the past
+    sorted_rows       relations that are read from the file as needed
     states            when to write the engine's state, and when to trust it
     recovery          from a file to a running engine
     past              past states, differences and changes

@@ -1,9 +1,10 @@
-"""A checkpoint: the base facts after a step, and the engine's state.
+"""A checkpoint: the facts after a step, and the engine's state.
 
-The facts are written relation by relation, in chunks; `about` holds their number, so that a missing
-one is noticed.  The engine's state is written unit by unit, as columns
-(core.engine.stepping.saved_state), under a key: only the same program with the same strategies in
-the same engine trusts it.
+Facts are written relation by relation, sorted, in chunks; `about` holds their number, so that a
+missing one is noticed.  Those of relations with rules are written apart from base facts.  The
+engine's state is written unit by unit, as columns (core.engine.stepping.saved_state).  State and
+derived facts have a key: only the same program with the same strategies in the same engine trusts
+them.
 
 All functions take a connection inside a transaction of the caller.
 """
@@ -14,12 +15,28 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from sqlite3 import Connection
 from typing import Any, TypeAlias
+from uuid import uuid4
+
+from attrs import frozen
 
 from everlog.core.program import Row
 from everlog.store.column_codec import BadRecord
+from everlog.store.file_format import DERIVED as DERIVED_TABLE
 from everlog.store.records import checksum, chunks_of, decoded_rows, pieces_of
 
-BaseFacts: TypeAlias = Mapping[str, Collection[Row]]
+SortedFacts: TypeAlias = Iterable[tuple[str, Iterable[Row]]]  # by relation
+
+FACTS, DERIVED = "facts", "derived"  # tables of rows
+
+
+@frozen
+class State:
+    """What can be computed from base facts: states of units, facts of relations, and their key."""
+
+    key: str
+    units: Mapping[str, bytes]
+    derived: SortedFacts = ()
+    base: Collection[str] | None = None  # relations with base facts alone; None: facts are not written
 
 
 # ── about ────────────────────────────────────────────────────────────────────────────────────
@@ -40,18 +57,58 @@ def read_about(connection: Connection, name: str) -> Any:
 # ── facts ────────────────────────────────────────────────────────────────────────────────────
 
 
-def write_facts(connection: Connection, step: int, facts: BaseFacts) -> None:
-    """Replace the stored facts by those after a step."""
-    connection.execute("DELETE FROM facts")
-    relations: dict[str, int] = {}
-    for relation, rows in facts.items():
-        pieces = 0
+def write(connection: Connection, step: int, facts: SortedFacts, state: State | None) -> None:
+    """Replace the stored facts and states by those after a step."""
+    pieces, numbers = _write_rows(connection, FACTS, facts)
+    mark = uuid4().hex  # an earlier version of everlog replaces facts alone
+    write_about(connection, "facts", {"step": step, "relations": pieces, "numbers": numbers, "mark": mark})
+    connection.execute(DERIVED_TABLE)
+    pieces, numbers = _write_rows(connection, DERIVED, () if state is None else state.derived)
+    readable: dict[str, Any] | None = None
+    units: dict[str, Any] | None = None
+    if state is not None and state.base is not None:
+        readable = {"key": state.key, "mark": mark, "relations": pieces, "numbers": numbers}
+        readable["base"] = list(state.base)
+    written = _write_units(connection, {} if state is None else state.units)
+    if state is not None and written:
+        units = {"key": state.key, "units": written}
+    write_about(connection, "derived", readable)
+    write_about(connection, "state", units)
+
+
+def _write_rows(connection: Connection, table: str, facts: SortedFacts) -> tuple[dict[str, int], dict[str, int]]:
+    """Replace the rows of a table; return the numbers of pieces and of rows of each relation."""
+    connection.execute(f"DELETE FROM {table}")
+    pieces: dict[str, int] = {}
+    numbers: dict[str, int] = {}
+    for relation, rows in facts:
+        pieces[relation] = numbers[relation] = 0
         for number, data in chunks_of(rows):
-            row = (relation, pieces, number, data)
-            connection.execute("INSERT INTO facts VALUES (?, ?, ?, ?, ?)", (*row, checksum(*row)))
-            pieces += 1
-        relations[relation] = pieces
-    write_about(connection, "facts", {"step": step, "relations": relations})
+            row = (relation, pieces[relation], number, data)
+            connection.execute(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)", (*row, checksum(*row)))
+            pieces[relation] += 1
+            numbers[relation] += number
+    return pieces, numbers
+
+
+def _write_units(connection: Connection, units: Mapping[str, bytes]) -> dict[str, int]:
+    connection.execute("DELETE FROM state")
+    written: dict[str, int] = {}
+    for unit, data in units.items():
+        pieces = pieces_of(data)
+        for number, piece in enumerate(pieces):
+            row = (unit, number, piece)
+            connection.execute("INSERT INTO state VALUES (?, ?, ?, ?)", (*row, checksum(*row)))
+        written[unit] = len(pieces)
+    return written
+
+
+def derived_beside(connection: Connection, facts: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The entry of the derived facts that were written with these base facts."""
+    if not connection.execute("SELECT 1 FROM about WHERE name = 'derived'").fetchone():
+        return None
+    found: Mapping[str, Any] | None = read_about(connection, "derived")
+    return found if found is not None and found["mark"] == facts.get("mark") else None
 
 
 def read_facts(connection: Connection) -> dict[str, list[Row]]:
@@ -75,19 +132,6 @@ def read_facts(connection: Connection) -> dict[str, list[Row]]:
 
 
 # ── state ────────────────────────────────────────────────────────────────────────────────────
-
-
-def write_state(connection: Connection, about: Any, units: Iterable[tuple[str, bytes]]) -> None:
-    """Replace the stored engine state; `about` holds its key."""
-    connection.execute("DELETE FROM state")
-    written: dict[str, int] = {}
-    for unit, data in units:
-        pieces = pieces_of(data)
-        for number, piece in enumerate(pieces):
-            row = (unit, number, piece)
-            connection.execute("INSERT INTO state VALUES (?, ?, ?, ?)", (*row, checksum(*row)))
-        written[unit] = len(pieces)
-    write_about(connection, "state", None if about is None else {**about, "units": written})
 
 
 def read_state(connection: Connection, units: Mapping[str, int]) -> dict[str, bytes]:

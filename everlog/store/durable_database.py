@@ -14,6 +14,7 @@ from everlog.api.changes import Changes
 from everlog.api.database import Database
 from everlog.api.live import LiveText
 from everlog.core.engine import Engine
+from everlog.core.engine.sleeping import SleepingEngine
 from everlog.core.program import Value
 from everlog.store import past, recovery
 from everlog.store.copying import is_file_name
@@ -69,6 +70,11 @@ class DurableDatabase(Database):
     def positions(self) -> Mapping[str, str]:
         """The position of each source of changes, from the file: see `apply`."""
         return self._file.positions()
+
+    @property
+    def asleep(self) -> bool:
+        """Whether facts are read from the file, and none are in memory yet."""
+        return self._engine.is_asleep
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
@@ -132,6 +138,8 @@ class DurableDatabase(Database):
             self._step = self.step
             self.closed = self.read_only = True
             self._writer.state.shut(ReadOnly, f"the database {self.path} is closed")
+            if isinstance(self._engine, SleepingEngine):
+                self._engine.doze()
             self._file.close()
 
     def __enter__(self) -> DurableDatabase:

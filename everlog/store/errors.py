@@ -45,3 +45,7 @@ class NoSuchStep(StoreError, LookupError):
 
 class OtherProgram(StoreError):
     """A program does not fit the facts of the file."""
+
+
+class StateLost(UserWarning):
+    """Derived facts in the file differ from what was written; they are computed again."""

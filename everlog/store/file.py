@@ -13,20 +13,27 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import time
-from typing import Any
 from uuid import uuid4
 
 from everlog._version import __version__
 from everlog.core.engine.engine import Net
 from everlog.store import checkpoint, log
-from everlog.store.checkpoint import BaseFacts
+from everlog.store.checkpoint import SortedFacts, State
 from everlog.store.copying import unfinished_file
 from everlog.store.errors import FileMoved, NotWritten, ReadOnly, StoreError
-from everlog.store.file_format import for_reading, for_writing, is_transient, prepare, sqlite_errors, words_of
+from everlog.store.file_format import (
+    PATIENCE,
+    for_reading,
+    for_writing,
+    is_transient,
+    prepare,
+    sqlite_errors,
+    words_of,
+)
 from everlog.store.file_guard import OpenedFiles
 from everlog.store.locking import WriterLock
 
@@ -58,7 +65,7 @@ class DatabaseFile:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A transaction that sees one state of the file, whatever the writer does."""
-        self._check()
+        self.check()
         with sqlite_errors(self.path):
             self._connection.execute("BEGIN")
             try:
@@ -133,20 +140,21 @@ class DatabaseFile:
         with self._writing("the positions are as before") as connection:
             log.write_positions(connection, positions)
 
-    def checkpoint(
-        self, facts: BaseFacts, state: Any, units: Iterable[tuple[str, bytes]], history: int | None
-    ) -> None:
+    def checkpoint(self, facts: SortedFacts, state: State | None, history: int | None) -> None:
         """Write the current facts and the engine's state, and drop old steps."""
         oldest = self.oldest if history is None else max(self.oldest, self.step - history)
         with self._writing("the file is as before") as connection:
-            checkpoint.write_facts(connection, self.step, facts)
-            checkpoint.write_state(connection, state, units)
+            checkpoint.write(connection, self.step, facts, state)
             log.forget(connection, oldest)
             checkpoint.write_about(connection, "steps", {"oldest": oldest, "history": self.history})
         self.oldest, self.base = oldest, self.step
         with suppress(sqlite3.Error):  # free pages stay in the file until the next time
             # as a script: `execute` would free one page and stop
-            self._connection.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE);")
+            # and without waiting for readers
+            self._connection.executescript(
+                "PRAGMA busy_timeout = 0; PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE);"
+                f"PRAGMA busy_timeout = {int(1000 * PATIENCE)};"
+            )
 
     def keep(self, history: int | None) -> None:
         """Set the number of steps that checkpoints keep; None means all."""
@@ -202,14 +210,15 @@ class DatabaseFile:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise if the file is closed, or open in another process."""
         if self._closed:
             raise ReadOnly(f"the database {self.path} is closed")
         if os.getpid() != self._process:
             raise StoreError(f"{self.path} was opened by process {self._process}: open it again in this one")
 
     def _check_writing(self) -> None:
-        self._check()
+        self.check()
         if not self._writes:
             raise ReadOnly(f"{self.path} was opened for reading only")
         if self._moved:
@@ -228,7 +237,7 @@ class DatabaseFile:
                 self._lock.release()
 
 
-def created(path: Path, program: str, facts: BaseFacts, history: int | None, origin: str) -> None:
+def created(path: Path, program: str, facts: SortedFacts, history: int | None, origin: str) -> None:
     """Create a database file; after StoreError there is none."""
     with unfinished_file(path) as connection:
         prepare(connection)
@@ -236,7 +245,6 @@ def created(path: Path, program: str, facts: BaseFacts, history: int | None, ori
         checkpoint.write_about(connection, "file", {"made_by": f"everlog {__version__}", "id": uuid4().hex})
         checkpoint.write_about(connection, "steps", {"oldest": 0, "history": history})
         checkpoint.write_about(connection, "given", origin)
-        checkpoint.write_facts(connection, 0, facts)
-        checkpoint.write_state(connection, None, ())
+        checkpoint.write(connection, 0, facts, None)
         log.write_program(connection, 0, program)
         connection.execute("COMMIT")

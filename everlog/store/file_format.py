@@ -3,7 +3,8 @@
     about      numbers of steps, facts and state, each as JSON
     programs   the program from each step on that changed it
     log        the changes of each step: deleted and inserted base facts
-    facts      the base facts after step `about.facts.step`, relation by relation
+    facts      the base facts after step `about.facts.step`, relation by relation, sorted
+    derived    the facts of relations with rules after that step, in the same way
     state      the engine's state after that step, if reading it is faster than computing it
     positions  the positions of sources of changes at the last step
 
@@ -29,7 +30,12 @@ from everlog.store.program_text import BadProgram
 FORMAT = 1
 PATIENCE = 10.0  # seconds to wait for SQLite's own locks
 
-SCHEMA = """
+DERIVED = """
+CREATE TABLE IF NOT EXISTS derived (
+    relation TEXT NOT NULL, piece INTEGER NOT NULL, number INTEGER NOT NULL,
+    data BLOB NOT NULL, check_sum INTEGER NOT NULL, PRIMARY KEY (relation, piece)
+) WITHOUT ROWID"""  # earlier versions made files without it
+SCHEMA = f"""{DERIVED};
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL, check_sum INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE programs (step INTEGER PRIMARY KEY, saved TEXT NOT NULL, check_sum INTEGER NOT NULL);
 CREATE TABLE log (

@@ -26,7 +26,7 @@ from everlog.store.file import HISTORY, DatabaseFile, created
 from everlog.store.file_guard import require_one_name
 from everlog.store.locking import WriterLock
 from everlog.store.program_text import Written, program_of, saved
-from everlog.store.recovery import contents_of, digest, engine_of, shorten
+from everlog.store.recovery import contents_of, digest, engine_of, shorten, sleeping_engine
 
 
 @frozen
@@ -85,21 +85,33 @@ class Opening:
         return self._made(file, engine, self.written)
 
     def _continued(self, lock: WriterLock | None) -> DurableDatabase:
-        """An existing database; all of it is read before anything is written."""
+        """An existing database; all that its steps need is read before the first is written."""
         file = DatabaseFile(self.path, lock)
         try:
-            contents = contents_of(file)
-            engine = engine_of(contents, self.functors, self.strategies, **self.how)
-            if lock is not None:
-                file.begin_writing()
-                shorten(file, contents, engine)
-            database = self._made(file, engine, contents.written)
+            database = self._asleep(file, lock) or self._awake(file, lock)
             if lock is not None:
                 self._adjust(file, database)
             return database
         except BaseException:
             file.close()
             raise
+
+    def _asleep(self, file: DatabaseFile, lock: WriterLock | None) -> DurableDatabase | None:
+        """A database whose relations stay in the file until more is needed than their rows."""
+        found = sleeping_engine(file, self.functors, self.strategies, **self.how)
+        if found is None:
+            return None
+        if lock is not None:
+            file.begin_writing()
+        return self._made(file, *found)
+
+    def _awake(self, file: DatabaseFile, lock: WriterLock | None) -> DurableDatabase:
+        contents = contents_of(file)
+        engine = engine_of(contents, self.functors, self.strategies, **self.how)
+        if lock is not None:
+            file.begin_writing()
+            shorten(file, contents, engine)
+        return self._made(file, engine, contents.written)
 
     def _made(self, file: DatabaseFile, engine: Engine, written: Written) -> DurableDatabase:
         return DurableDatabase(file, engine, written, self.functors, self.strategies, self.read_only)
@@ -131,7 +143,7 @@ def exchange_program(
 def begin_file(path: Path, engine: Engine, written: Written, history: int | None = HISTORY) -> None:
     """Create the file of a database in memory; its current state is step 0."""
     given = {name: engine.given(name) for name in engine.program.relations if engine.given(name)}
-    created(path, saved(written), given, history, digest(written))
+    created(path, saved(written), given.items(), history, digest(written))
 
 
 def refuse_losses(path: Path, database: DurableDatabase, program: Program) -> None:

@@ -23,7 +23,7 @@ from everlog.store.column_codec import BadRecord, decoded_columns, encoded_colum
 Change: TypeAlias = dict[str, tuple[list[Row], list[Row]]]  # a mutable Net
 
 PIECE = 1 << 24  # bytes of a record in one row of a table
-CHUNK = 1 << 16  # facts of a relation in one record
+CHUNK = 1 << 13  # facts of a relation in one record
 
 
 def checksum(*values: int | str | bytes) -> int:

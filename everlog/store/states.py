@@ -1,50 +1,47 @@
 """The engine's state in a checkpoint: when to write it, and when to trust it.
 
-Loading a state takes about as long as reading its bytes; computing it takes as long as its rules
-need.  Which is faster depends on rules and facts, so it is measured for each unit when the
-checkpoint is written: the bytes are read back against the clock, and compared with the time of the
-unit's last computation, in proportion to its facts.  A unit that was never computed at a comparable
-size is stored: in all measurements (docs/durable.md) loading is faster.
+Facts are written for reading without an engine (`sorted_rows`), wherever they are not few.  The
+states of units are written for engines.  Loading a state takes about as long as reading its bytes;
+computing it takes as long as its rules need.  Which is faster depends on rules and facts, so it is
+measured for each unit when the checkpoint is written: the bytes are read back against the clock,
+and compared with the time of the unit's last computation, in proportion to its facts.  A unit that
+was never computed at a comparable size is stored: in all measurements (docs/durable.md) loading is
+faster.
 
-A state is trusted only under its key: the program with the names of its rules, the strategies, and
+Both are trusted only under their key: the program with the names of its rules, the strategies, and
 the engine's source code.  Functors cannot be compared, so a program with functors has no key.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import Any
-
-from attrs import frozen
 
 from everlog import core
 from everlog.core.engine import Engine
+from everlog.core.engine.planning.plan import GIVEN as BASE_ONLY
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.native.availability import why_not
-from everlog.core.program import Program, calls_of
+from everlog.core.program import Program, Relation, calls_of
 from everlog.core.runtime.collector import collector_paused
+from everlog.store.checkpoint import SortedFacts, State
 from everlog.store.column_codec import decoded_columns, encoded_columns
+from everlog.store.sorted_rows import in_order
 
 FEW = 2000  # a unit with fewer facts is computed quickly, unless a measurement says otherwise
 SHORT = 0.01  # a unit computed in fewer seconds is not worth storing
 COMPARABLE = 4  # a measured time is valid for up to this many times the facts
 
 
-@frozen
-class State:
-    """A stored state: its key, and the bytes of each unit."""
-
-    about: Mapping[str, Any]
-    units: Mapping[str, bytes]
-
-
 def worth_keeping(engine: Engine, text: str, strategies: Mapping[str, str], always: bool = False) -> State | None:
-    """The state of units that load faster than they compute; with `always`, of all."""
+    """The state of units that load faster than they compute, and derived facts of large databases.
+
+    With `always`, of all.
+    """
     if not _has_key(engine.program):
         return None
     units: dict[str, bytes] = {}
@@ -61,9 +58,24 @@ def worth_keeping(engine: Engine, text: str, strategies: Mapping[str, str], alwa
             reading = 2 * (perf_counter() - start)
             if always or computing is None or reading < computing:
                 units[name] = data
-    if not units:
-        return None
-    return State({"key": _key(text, strategies)}, units)
+    program, is_on_demand = engine.program, engine.demands.is_on_demand
+    read = [name for name, of in program.relations.items() if not (of.auxiliary_of or is_on_demand(name))]
+    if not always and sum(map(engine.size, read)) < FEW:
+        return State(_key(text, strategies), units)
+    base = [name for name in read if engine.strategy_of(name)[0] == BASE_ONLY]
+    derived = [program.relations[name] for name in read if name not in base]
+    return State(_key(text, strategies), units, _sorted_facts(engine, derived), base)
+
+
+def sorted_base_facts(engine: Engine) -> SortedFacts:
+    """The base facts in the order in which they are searched."""
+    relations = engine.program.relations.items()
+    return ((name, in_order(of, given)) for name, of in relations if (given := engine.given(name)))
+
+
+def _sorted_facts(engine: Engine, relations: Iterable[Relation]) -> SortedFacts:
+    tables = engine.store_for([relation.name for relation in relations]).tables
+    return ((relation.name, in_order(relation, tables[relation.name])) for relation in relations)
 
 
 def _estimate(engine: Engine, unit: str, facts: int) -> float | None:
@@ -72,15 +84,16 @@ def _estimate(engine: Engine, unit: str, facts: int) -> float | None:
     return seconds * facts / before if before and before * COMPARABLE >= facts else None
 
 
-def usable(
-    state: State, text: str, program: Program, strategies: Mapping[str, str]
-) -> Mapping[str, Columns] | None:
-    """The state for an engine of this program; None if the key differs."""
-    if not _has_key(program) or state.about["key"] != _key(text, strategies):
-        return None
+def usable(key: str, text: str, program: Program, strategies: Mapping[str, str]) -> bool:
+    """Whether what was written under a key is right for an engine of this program."""
+    return _has_key(program) and key == _key(text, strategies)
+
+
+def decoded(units: Mapping[str, bytes]) -> Mapping[str, Columns]:
+    """The states of units."""
     shared: dict[str, str] = {}
     with collector_paused():
-        return {name: decoded_columns(data, shared) for name, data in state.units.items()}
+        return {name: decoded_columns(data, shared) for name, data in units.items()}
 
 
 def _has_key(program: Program) -> bool:

@@ -366,7 +366,9 @@ def damages(original: bytes, number: int) -> Iterator[bytes]:
         yield bytes(data)
 
 
-def test_a_damaged_file_is_refused_or_says_the_truth(tmp_path: Path, path: Path) -> None:
+@pytest.mark.filterwarnings("ignore::everlog.store.errors.StateLost")
+@pytest.mark.parametrize("asleep", [False, True], ids=["", "asleep"])
+def test_a_damaged_file_is_refused_or_says_the_truth(tmp_path: Path, path: Path, asleep: bool) -> None:
     """With any wrong bytes: the right relations, or an error and unchanged bytes."""
     with Database.open(path, text=PATHS) as db:
         db.insert("edge", [(x, x + 1) for x in range(30)])
@@ -374,7 +376,10 @@ def test_a_damaged_file_is_refused_or_says_the_truth(tmp_path: Path, path: Path)
         db.insert("edge", [(x, x + 2) for x in range(30)])
         db.add_rule(".decl n(x:number)  n(x) :- path(x, 5).")
         db.delete("edge", (3, 4))
+        if asleep:
+            db.checkpoint(state=True)
         right, step = views(db), db.step
+        given = {name: db.given(name) for name in right}
     refused = 0
     for number, data in enumerate(damages(path.read_bytes(), 250)):
         wrong = tmp_path / f"{number}.db"
@@ -382,6 +387,7 @@ def test_a_damaged_file_is_refused_or_says_the_truth(tmp_path: Path, path: Path)
         try:
             with Database.open(wrong) as db:
                 assert (views(db), db.step) == (right, step), number
+                assert {name: db.given(name) for name in right} == given, number
         except StoreError:
             refused += 1
             assert wrong.read_bytes() == data, number

@@ -11,7 +11,7 @@ import pytest
 from durable import PATHS, assert_right, grown, reopened, views
 
 from everlog import Database, FactError
-from everlog.store import states
+from everlog.store import recovery, states
 from everlog.store.errors import (
     NoSuchStep,
     ReadOnly,
@@ -146,14 +146,18 @@ def test_the_state_of_a_checkpoint_is_as_good_as_evaluation(
     db.delete("e", db.view("e")[:3])
     db.checkpoint(state=True)
     kept = []
-    usable = states.usable
-    monkeypatch.setattr(states, "usable", lambda *given: kept.append(usable(*given)) or kept[-1])
+    decoded = states.decoded
+    monkeypatch.setattr(recovery, "decoded", lambda units: kept.append(units) or decoded(units))
     generator = random.Random(4)
     for _ in range(3):
         before = views(db)
         db = reopened(db, strategies=strategies)
-        assert kept[-1] is not None
-        assert "tri" in kept[-1]
+        assert db.asleep
+        assert repr(views(db)) == repr(before)
+        assert db.strategy_of("tc") == strategies.get("tc", db.strategy_of("tc"))
+        assert not db.asleep
+        assert "tri" in kept.pop()
+        assert not kept
         assert repr(views(db)) == repr(before)
         assert_right(db)
         for _ in range(15):
@@ -173,14 +177,12 @@ def test_a_state_is_believed_by_the_same_program_engine_and_strategies_only(
     db.insert("e", (3, 3))
     right = views(db)
     seen: list[bool] = []
-    usable = states.usable
 
-    def looked(*given: Any) -> Any:
-        found = usable(*given)
-        seen.append(found is not None)
-        return found
+    def looked(*given: Any) -> bool:
+        seen.append(states.usable(*given))
+        return seen[-1]
 
-    monkeypatch.setattr(states, "usable", looked)
+    monkeypatch.setattr(recovery, "usable", looked)
     db = reopened(db)
     db = reopened(db, strategies={"tc": "ranked_python"})
     with monkeypatch.context() as patch:

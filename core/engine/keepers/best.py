@@ -221,6 +221,8 @@ class BestKeeper(Keeper):
         if not settling.in_order:
             self._compute_again(step)
             return
+        if lost:
+            self._prepare_questions()
         touched: dict[tuple[str, Key], tuple[Value | None, int]] = {}
         step.undo.append((settling.restore, (touched,)))
         settling.touched = touched
@@ -240,6 +242,13 @@ class BestKeeper(Keeper):
         settling.run()
         settling.touched = None
         self._tell(step, touched)
+
+    def _prepare_questions(self) -> None:
+        """Build the indexes for losses at the first one, which may need no others yet."""
+        for questions in self._questions.values():
+            for question in questions:
+                if question.task.run is None:
+                    question.task.bind()
 
     def _offer(self, name: str, source: str, rows: Iterable[Row]) -> None:
         """Offer the values that derivations give, if the values that they used still stand."""

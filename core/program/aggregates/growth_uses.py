@@ -82,7 +82,7 @@ def _inside(program: Program, unit: Unit, rule: Rule, literal: Aggregate) -> Mis
         shown = target if isinstance(target, Variable) else "what is added"
         return wrong(
             f"`{literal.op} {target}` may become smaller when `{name}` grows: `{target}` may be negative",
-            f"add `{shown} >= 0` in the braces, or declare its column `unsigned`",
+            f"add `{shown} >= 0` to the body that is summed, or declare its column `unsigned`",
         )
     return None
 
