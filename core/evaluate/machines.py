@@ -46,6 +46,15 @@ def read_as_words(program: Program) -> set[str]:
     return native - in_python
 
 
+def joined_at_once(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> str:
+    """Why the rules of a unit are joined in no order of their own; empty if they are."""
+    if unit.recursive and flow_steps(program, unit, shapes):
+        return "sets flow through the components of a graph, all rules at once"
+    if unit.recursive and key_steps(program, unit, shapes):
+        return "each key is settled once, in order"
+    return ""
+
+
 def _shares_sets(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> bool:
     if any(program.relations[name].equivalence for name in unit.relations):
         return True
