@@ -58,6 +58,7 @@ from everlog.core.storage.tables import Table
 _T = TypeVar("_T")
 
 LARGE = 64  # updates from which a step may be a large one
+TOLD_MOVES = 15  # earlier moves of a rule that are told
 PART = 4  # a large step changes at least 1/4 of the base facts
 MEASURED = 200  # one of this many fused updates takes the general way, to measure rules
 
@@ -162,7 +163,7 @@ class Engine:
         self.guard = Guard(limits or Limits(), progress)
         self.seal: Seal | None = None
         self.usage = Usage()
-        self.moved: dict[str, Move] = {}  # rules that moved, with their last move
+        self.moved: dict[str, tuple[Move, ...]] = {}  # rules that moved, with their last moves
         self._trial: Callable[[Changes], Any] | None = None  # asked at the end of a step: see `what_if`
         self._asked = dict(strategies or {})
         self._start(self.program, program.facts if given is None else given, kept, large)
@@ -388,7 +389,8 @@ class Engine:
     def _move_joins(self, moving: list[tuple[Watched, str]]) -> None:
         if moving:
             with self.guard.shield:
-                self.moved.update(self._watch.move(moving, self._steps))
+                for rule, move in self._watch.move(moving, self._steps).items():
+                    self.moved[rule] = (*self.moved.get(rule, ())[-TOLD_MOVES:], move)
                 self._small = self._begin()
                 self._ways = Ways(self._network, self._base_only)
 
@@ -808,8 +810,8 @@ class Engine:
                     step.all_awake()
                     self._know(program)
                 number = sum(len(self.given(name)) for name in (*program.relations, *plan.given))
-                now = {rule.name: network.strategy_now(rule) for rule in plan.written.values()}
-                moved = {name: to for name, to in self.moved.items() if now.get(name) == to.strategy}
+                now = {rule.name: network.strategy_now(rule) for rule in plan.program.rules}
+                moved = {rule: to for rule, to in self.moved.items() if now.get(rule) == to[-1].strategy}
                 changes = {}
                 for name in dict.fromkeys([*old_program.relations, *program.relations]):
                     if self.demands.is_on_demand(name) or (name in old_program.relations and name not in before):

@@ -23,7 +23,7 @@ from everlog.core.engine.keepers.counted import Counting, CountKeeper, DerivingK
 from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Task
-from everlog.core.engine.stepping.work import LOCAL, TURN, Enough
+from everlog.core.engine.stepping.work import LOCAL, TEST, TURN, Enough
 from everlog.core.ir.compile import planned
 from everlog.core.ir.heads import RulePrinter
 from everlog.core.ir.printer import MAX_LOOPS, Access
@@ -187,7 +187,7 @@ class Function:
         rule, work = task.rule, None if task.use.meter is None else task.use.meter.counter
         if isinstance(keeper, GroupKeeper):  # its target is not needed: groups are counted
             rule = evolve(rule, head=evolve(rule.head, args=rule.head.args[:-1]))
-        meter = None if work is None else Meter(work, Enough, LOCAL, TURN)
+        meter = None if work is None else Meter(work, Enough, LOCAL, TURN, test=TEST)
         use = Use(Action.COUNT, living=True, row_given=True, failing=self.store.failing, meter=meter)
         store, pending = self.store, self.pending[id(keeper)]
         plan = self.orders.get((rule.name, task.position))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -86,7 +86,7 @@ class Statistics:
 
 def statistics_of(
     network: Network,
-    moved: Mapping[str, object],
+    moved: Mapping[str, Sequence[object]],
     computed: Mapping[str, tuple[float, int]],
     proving: Mapping[str, tuple[int, float]],
     anew: Mapping[str, tuple[int, int]],
@@ -114,7 +114,7 @@ def statistics_of(
             time.seconds,
             time.compiling,
             network.work_of(rule),
-            str(moved.get(rule.name, "")),
+            str(moved[rule.name][-1]) if rule.name in moved else "",
         )
         for rule in network.plan.program.rules
         if (time := store.times.get(rule.name)) is not None

@@ -18,7 +18,7 @@ from everlog.core.joins.leapfrog import Bound, leapfrog
 from everlog.core.joins.view import Asked, JoinView, Weighted, joined
 from everlog.core.program import Row
 
-CONSTANT_DELAY = ["view_tree", "calibrated", "generations", "heavy_light"]
+CONSTANT_DELAY = ["view_tree", "calibrated", "generations", "heavy_light", "factorized"]
 
 
 def served(strategy: str, query: Query) -> bool:

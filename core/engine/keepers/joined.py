@@ -210,7 +210,9 @@ class JoinedRule:
         size = sum(1 for _ in self.store.shapes[relation].rows_of(facts)) * len(tasks)
         own = self.work - self._trial_work
         allowed = own // TRIED - self._trial_work
-        if allowed < 2 * size * own // self.rows:  # too little to tell delta from the view
+        wanted = 2 * size * own // self.rows
+        if allowed < wanted:  # too little to tell delta from the view
+            self._trial_at = self.rows + 1 + (wanted - allowed) * TRIED * self.rows // own
             return
         self._trial_at = self.rows + 1 + self._draw.randrange(2 * APART)
         self._tried[3] = allowed
