@@ -41,7 +41,7 @@ from everlog.core.joins.order_costs import best_order
 from everlog.core.joins.tries import Input, Key, picker, row_picker
 from everlog.core.joins.variable_orders import Order, OrderNode
 from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
-from everlog.core.program import Row
+from everlog.core.program import Row, Value
 
 
 @define(eq=False)
@@ -362,7 +362,7 @@ class ViewTree(CountedView):
             return sum(entries.values())
         pick = row_picker(node.order.variables, factors)
         alone = len(node.order.variables) == 1
-        number: Callable[[Any], int] = (lambda x: int(float(x))) if self.asked.rounded else int
+        number: Callable[[Value], int] = (lambda x: int(float(x))) if self.asked.rounded else int
         values = (((value,) if alone else value, w) for value, w in entries.items())
         return sum(w * prod(map(number, pick(row))) for row, w in values)
 
