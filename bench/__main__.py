@@ -1,19 +1,24 @@
 """`python -P -m everlog.bench [FLAG …]`: comparisons; with NAMEs, single scripts.
 
-A name runs a script of this folder in a process of its own (`figure4`, `costs`, …); `--small` and
-`--plot` go to it.  Without names the harness runs (bench/harness/main.py).  The bars that scripts
-print are repeated at the end.
+A name runs a script of this folder in a process of its own (`figure4`, `costs`, …); `--small`,
+`--only` and `--plot` go to it.  Without names the harness runs (bench/harness/main.py).  The bars
+that scripts print are repeated at the end.
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
 NAMES = sorted(path.stem for path in HERE.glob("*.py") if not path.stem.startswith("_"))
-HAVE_SMALL = [name for name in NAMES if "--small" in (HERE / f"{name}.py").read_text(encoding="utf-8")]
+
+
+def have(flag: str) -> list[str]:
+    """The scripts that take a flag."""
+    return [name for name in NAMES if f'"{flag}"' in (HERE / f"{name}.py").read_text(encoding="utf-8")]
 
 
 def main() -> int:
@@ -27,18 +32,27 @@ def main() -> int:
 
 def scripts(words: list[str]) -> int:
     """Run benchmark scripts one after the other."""
-    small = "--small" in words
-    plot = words[words.index("--plot") : words.index("--plot") + 2] if "--plot" in words else []
-    wanted = [word for word in words if word != "--small" and word not in plot]
-    unknown = [name for name in wanted if name not in NAMES]
+    parser = argparse.ArgumentParser(prog="everlog bench")
+    parser.add_argument("names", nargs="+", metavar="NAME")
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--only", metavar="CASE")
+    parser.add_argument("--plot", metavar="FOLDER")
+    asked = parser.parse_args(words)
+    unknown = [name for name in asked.names if name not in NAMES]
     if unknown:
         print(f"no benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}", file=sys.stderr)
         return 2
+    without = [name for name in asked.names if asked.only is not None and name not in have("--only")]
+    if without:
+        print(f"error: {', '.join(without)} has no --only", file=sys.stderr)
+        return 2
     bars: list[str] = []
-    for name in wanted:
+    for name in asked.names:
         print(f"── {name} ──", flush=True)
-        more = ["--small"] if small and name in HAVE_SMALL else []
-        status = run(name, [*more, *(plot if name == "figure4" else [])], bars)
+        more = ["--small"] if asked.small and name in have("--small") else []
+        more += ["--only", asked.only] if asked.only is not None else []
+        more += ["--plot", asked.plot] if asked.plot is not None and name == "figure4" else []
+        status = run(name, more, bars)
         if status:
             return status
         print()

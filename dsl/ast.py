@@ -305,7 +305,7 @@ class FunctorDecl(Node):
 class Directive(Node):
     """A directive for one or more relations.
 
-    `kind` is `input`, `output`, `printsize`, `limitsize` or `insert_only`.
+    `kind` is `input`, `output`, `printsize`, `limitsize`, `insert_only` or `view`.
     """
 
     kind: str

@@ -14,6 +14,7 @@ from attrs import evolve, frozen
 
 from everlog.core import program as core
 from everlog.core.program import Kind
+from everlog.core.program.views import why_no_view
 from everlog.core.runtime.collector import collector_paused
 from everlog.dsl import ast
 from everlog.dsl.checks.auxiliaries import declare_auxiliaries
@@ -192,7 +193,7 @@ class _Checker:
     def lowering_may_report(self) -> bool:
         """Whether `lowered` can find errors: it inlines relations, and asks if strategies serve."""
         asked = any(getattr(flat.origin, "strategy", None) is not None for flat in self.flat)
-        return asked or any(signature.inline for signature in self.declared.relations.values())
+        return asked or any(signature.unfolded for signature in self.declared.relations.values())
 
     # ── facts ────────────────────────────────────────────────────────────────────────────────
 
@@ -263,7 +264,7 @@ class _Checker:
         expanded = expand(self.flat, self.declared, self.report)
         quiet = Report(self.report.source)
         counting = may_count(self.report)
-        inlining = any(s.inline for s in self.declared.relations.values())
+        inlining = any(s.unfolded for s in self.declared.relations.values())
         rules: list[core.Rule] = []
         subsumptions: list[core.Subsumption] = []
         counts: dict[str, int] = {}
@@ -308,7 +309,18 @@ class _Checker:
         )
         program = with_orders(program, clauses, self.report)
         sound = check_monotone(program, self.maps, clauses, self.declared, self.report)
+        sound = self._views_serve(program) and sound
         return program if sound and self._strategies_serve(program, requested) else None
+
+    def _views_serve(self, program: core.Program) -> bool:
+        """Whether each relation that is declared a view can be one."""
+        before = len(self.report.items)
+        for directive in self.declared.directives:
+            for node in directive.relations if directive.kind == "view" else ():
+                why = why_no_view(program, node.name)
+                if why:
+                    self.report.error("DL085", f"`{node.name}` cannot be a view: {why}", node)
+        return len(self.report.items) == before
 
     def _map(self, best: Best, directives: Directives) -> core.Subsumption:
         where = self.report.source.locate(self.declared.relations[best.relation].node.pos)
@@ -346,8 +358,8 @@ class _Checker:
         insert_only = name in directives.insert_only
         eqrel = "eqrel" in signature.qualifiers
         magic = signature.qualifiers >= {"magic"}
-        auxiliary_of, lattices = signature.auxiliary_of, signature.lattices
-        return core.Relation(name, columns, eqrel, choices, insert_only, auxiliary_of, lattices, magic)
+        auxiliary_of, lattices, view = signature.auxiliary_of, signature.lattices, signature.view
+        return core.Relation(name, columns, eqrel, choices, insert_only, auxiliary_of, lattices, magic, view)
 
 
 def _converted(values: list[int | str], kinds: list[Kind]) -> core.Row | None:

@@ -377,21 +377,23 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL080",
         "recursive inlined relation",
-        "an inlined relation does not depend on itself, nor do several on each other",
+        "an inlined relation or a view does not depend on itself, nor do several on each other",
         "An inlined relation is replaced by the bodies of its rules, and this replacement would never end.",
     ),
     Entry(
         "DL081",
         "negated inlined relation",
-        "an inlined relation under `!` has no variables but those of its heads, and no `_` argument",
+        "an inlined relation or a view under `!` has no variables but those of its heads, and no `_`",
         "Under `!` each rule of the relation must fail. Where a rule has variables of its own, this must be "
-        "tested for all their values, which a rule body cannot express. Declare the relation without `inline`.",
+        "tested for all their values, which a rule body cannot express. Declare the relation without `inline` "
+        "or `.view`.",
     ),
     Entry(
         "DL082",
         "inlined relation inside an aggregate",
-        "no inlined relation stands inside an aggregate",
-        "Its rules would become a disjunction there. Without `inline` the relation can be aggregated.",
+        "no inlined relation stands inside an aggregate, and only a view with one derivation for each fact",
+        "Its rules would become a disjunction there. Without `inline` the relation can be aggregated. So can a "
+        "view of one rule, whose head has all variables of its body, without `_` in its use.",
     ),
     Entry(
         "DL083",
@@ -402,8 +404,16 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL084",
         "counter in an inlined relation",
-        "neither the rules of an inlined relation nor its uses count with `autoinc()`",
-        "Every use would count again, so the same relation would have different numbers in each place.",
+        "neither the rules of an inlined relation nor its uses count with `autoinc()`, nor rules that read a view",
+        "Every use would count again, so the same relation would have different numbers in each place. A rule "
+        "that reads a view would count the ways in which its facts come about.",
+    ),
+    Entry(
+        "DL085",
+        "relation that cannot be a view",
+        "a view has rules, and these join positive atoms, compare, and do not fail",
+        "The facts of a view are not stored: its rules are searched when somebody asks. What needs its facts at "
+        "hand, or is decided in the step that changes them, needs a relation that is stored.",
     ),
     # ── not in this language ─────────────────────────────────────────────────────────────────
     Entry(

@@ -31,7 +31,7 @@ KEYWORDS: dict[str, str] = (
 )
 
 DIRECTIVES: dict[str, str] = (
-    words("DIRECTIVE", ".input .output .printsize .limitsize .insert_only")
+    words("DIRECTIVE", ".input .output .printsize .limitsize .insert_only .view")
     | {".decl": "DECL", ".type": "TYPE", ".functor": "FUNCTOR", ".pragma": "PRAGMA", ".plan": "PLAN"}
     | {".strategy": "STRATEGY"}
     | {".comp": "COMPONENT", ".init": "INIT", ".override": "OVERRIDE", ".lattice": "LATTICE"}

@@ -62,7 +62,7 @@ _MASTER = re.compile(
       | (?P<ident>[?A-Za-z_][?A-Za-z0-9_]*)
       | (?P<string>"(?:\\.|[^"\\])*")
       | (?P<directive>\.(?:decl|functor|input|output|printsize|limitsize|type|comp|init|number_type
-                         |symbol_type|override|pragma|plan|lattice|insert_only|strategy)(?=\s))
+                         |symbol_type|override|pragma|plan|lattice|insert_only|strategy|view)(?=\s))
       | (?P<annotation>@!?\[)
       | \$(?P<parameter>[A-Za-z_][A-Za-z0-9_]*)  # but for `$Branch(…)` and `$component.Branch(…)`
             (?![A-Za-z0-9_] | (?:\.[?A-Za-z_][?A-Za-z0-9_]*)*\s*\()

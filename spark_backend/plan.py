@@ -171,7 +171,7 @@ def _planned(program: Program, unit: Unit, settings: Settings, cyclic: Collectio
 def _with_subsumptions(program: Program, unit: Unit, settings: Settings) -> Planned:
     maps = only_maps(program, unit)
     if isinstance(maps, str):
-        return Planned(unit, IN_PROCESS, "subsumption drops facts round by round")
+        return Planned(unit, IN_PROCESS, maps)
     why = "as was asked" if settings.recursion == IN_PROCESS else why_not_grouped(program, maps)
     if why:
         return Planned(unit, IN_PROCESS, why)

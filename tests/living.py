@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
+from unittest.mock import patch
 
 import generators
 from attrs import evolve
 from engines import EXECUTORS
 from hypothesis import assume, note, settings
+from hypothesis import strategies as st
 from last_steps import assert_explained
 
 from everlog.core.engine import Engine
@@ -25,6 +29,13 @@ def examples(number: int, share: int = 1) -> settings:
     """This number of examples; scaled if more than usual are asked for."""
     asked = settings().max_examples
     return settings(max_examples=number if asked <= 60 else asked // share)
+
+
+@contextmanager
+def on_a_machine(data: st.DataObject) -> Iterator[None]:
+    """Run on the compiled machine, or in Python alone."""
+    with patch.dict(os.environ, EVERLOG_PURE=data.draw(st.sampled_from(["", "1"]), label="pure")):
+        yield
 
 
 @lru_cache(maxsize=64)

@@ -12,13 +12,14 @@ Source: Leis, Radke, Gubichev, Kemper and Neumann, CIDR 2017 (index-based join s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 
 from attrs import evolve, frozen
 
 from everlog.core.program import Atom, Comparison, Constant, Literal, Negation, Row, Term, Value, Variable
 from everlog.core.program.functors import COMPARISONS
 from everlog.core.storage.shape import Columns, Key
-from everlog.core.storage.table_statistics import Partners, Statistics, key_of
+from everlog.core.storage.table_statistics import Partners, Statistics
 
 ROWS = 64  # that stand for a prefix, at most
 _BEGIN = 256  # rows of an atom that may begin a trial
@@ -103,7 +104,10 @@ def _part(trial: Trial, argument: Term) -> tuple[int, Value] | None:
 def _keys(trial: Trial, parts: Sequence[tuple[int, Value] | None]) -> list[Key]:
     """For each row of a trial, the values of these parts as a key."""
     known = [part for part in parts if part is not None]
-    return [key_of([row[at] if at >= 0 else value for at, value in known]) for row in trial.rows]
+    columns = [[row[at] for row in trial.rows] if at >= 0 else [value] * len(trial.rows) for at, value in known]
+    if len(columns) == 1:
+        return [*columns[0]]
+    return [*zip(*columns, strict=True)] if columns else [()] * len(trial.rows)
 
 
 class _Joining:
@@ -121,6 +125,7 @@ class _Joining:
             self.shown.append(column)
             places.setdefault(argument, column)
         self.binds = [*places.values()]
+        self.given = itemgetter(*self.binds) if len(self.binds) > 1 else lambda one: (one[self.binds[0]],)
         self.per_value = len(self.shown) + len(columns) < len(atom.args)  # once per value: wildcards
         self.columns = {**trial.columns, **{v: len(trial.columns) + n for n, v in enumerate(places)}}
 
@@ -129,19 +134,20 @@ class _Joining:
         weights: list[float] = []
         exact, tried, looked = self.trial.exact, 0.0, 0
         for row, weight, key in zip(self.trial.rows, self.trial.weights, keys, strict=True):
-            if key not in partners:
+            met = partners.get(key)
+            if met is None:
                 continue
-            count, found = partners[key]
+            count, found = met
             exact = exact and count == len(found)
             each = weight * count / len(found)
             if self.per_value:
                 found = list({tuple(one[c] for c in self.shown): one for one in found}.values())
             tried += each * len(found)
             looked += len(found)
-            for one in found:
-                if not self.same or all(one[a] == one[b] for a, b in self.same):
-                    rows.append(row + tuple([one[c] for c in self.binds]))
-                    weights.append(each)
+            if self.same:
+                found = [one for one in found if all(one[a] == one[b] for a, b in self.same)]
+            rows += [(*row, *given) for given in map(self.given, found)] if self.binds else [row] * len(found)
+            weights += [each] * len(found)
         left = sum(weights)
         if not rows and not exact:
             weights, left = [], 0.5 * tried / looked if looked else 0.5
@@ -191,9 +197,7 @@ def tested(trial: Trial, literal: Literal, known: Callable[[Atom], Statistics]) 
             columns = tuple(c for c, part in enumerate(parts) if part is not None)
             if not columns or any(isinstance(a, Variable) and a not in trial.columns for a in atom.args):
                 return None
-            keys = [
-                key_of([row[at] if at >= 0 else value for at, value in filter(None, parts)]) for row in trial.rows
-            ]
+            keys = _keys(trial, parts)
             partners = known(atom).partners(columns, dict.fromkeys(keys), 1)
             if partners is None:
                 return None

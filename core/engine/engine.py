@@ -23,6 +23,7 @@ from everlog.core.engine.demands import Demands
 from everlog.core.engine.fused import Fused, MetFailure
 from everlog.core.engine.keepers.base import BaseKeeper
 from everlog.core.engine.keepers.keeper import Keeper
+from everlog.core.engine.keepers.views.view_table import ViewTable
 from everlog.core.engine.network import Network
 from everlog.core.engine.planning.demand_parts import DEMAND
 from everlog.core.engine.planning.plan import GIVEN as BASE_ONLY
@@ -57,6 +58,7 @@ from everlog.core.storage.tables import Table
 _T = TypeVar("_T")
 
 LARGE = 64  # updates from which a step may be a large one
+TOLD_MOVES = 15  # earlier moves of a rule that are told
 PART = 4  # a large step changes at least 1/4 of the base facts
 MEASURED = 200  # one of this many fused updates takes the general way, to measure rules
 
@@ -161,7 +163,7 @@ class Engine:
         self.guard = Guard(limits or Limits(), progress)
         self.seal: Seal | None = None
         self.usage = Usage()
-        self.moved: dict[str, Move] = {}  # rules that moved, with their last move
+        self.moved: dict[str, tuple[Move, ...]] = {}  # rules that moved, with their last moves
         self._trial: Callable[[Changes], Any] | None = None  # asked at the end of a step: see `what_if`
         self._asked = dict(strategies or {})
         self._start(self.program, program.facts if given is None else given, kept, large)
@@ -221,7 +223,10 @@ class Engine:
         if self._answering is None:
             is_on_demand = self.demands.is_on_demand
             found = answering_rules(self.program)
-            self._answering = tuple(rule for rule in found if not is_on_demand(rule.head.relation))
+            views = {name for name, relation in self.program.relations.items() if relation.view}
+            self._answering = tuple(
+                rule for rule in found if rule.head.relation not in views and not is_on_demand(rule.head.relation)
+            )
         return self._answering
 
     @property
@@ -384,7 +389,8 @@ class Engine:
     def _move_joins(self, moving: list[tuple[Watched, str]]) -> None:
         if moving:
             with self.guard.shield:
-                self.moved.update(self._watch.move(moving, self._steps))
+                for rule, move in self._watch.move(moving, self._steps).items():
+                    self.moved[rule] = (*self.moved.get(rule, ())[-TOLD_MOVES:], move)
                 self._small = self._begin()
                 self._ways = Ways(self._network, self._base_only)
 
@@ -608,7 +614,7 @@ class Engine:
         reported = [name for name in keeper.relations if name in self._network.reported]
         if isinstance(keeper, BaseKeeper) or not report:
             reported = []  # the change of base facts is known: see `_compute`
-        told = bool(reported) and isinstance(store.tables[reported[0]], WordTable)
+        told = bool(reported) and isinstance(store.tables[reported[0]], WordTable | ViewTable)
         if told:
             reported = []  # the keeper tells it
         for name in reported:
@@ -623,11 +629,11 @@ class Engine:
         computed = keeper.rebuild(step)
         self.computed[keeper.planned.name] = (
             perf_counter() - start,
-            sum(len(store.tables[n]) for n in keeper.relations),
+            sum(keeper.size_of(n) for n in keeper.relations),
         )
         if told:
             changes = keeper.rebuilt_changes() or {}
-            step.changes.update({name: change for name, change in changes.items() if any(map(len, change))})
+            step.changes.update({name: change for name, change in changes.items() if any(change)})
         for name in reported:
             if name in computed and not before[name]:
                 gone, new = before[name], computed[name]
@@ -676,7 +682,7 @@ class Engine:
     def size(self, relation: str) -> int:
         if self.demands.is_on_demand(relation):
             return len(self.demands.lookup(relation, {}))
-        return len(self._table(relation))
+        return self._table(relation).size()
 
     def kept(self, relation: str) -> int:
         """The number of facts that are there: of a relation on demand, those asked for."""
@@ -709,6 +715,8 @@ class Engine:
             row = tuple(bound[c] for c in key)
             if row in table:
                 yield row
+        elif isinstance(table, ViewTable):
+            yield from table.having(bound)
         else:
             columns = [*key, *rest]
             order = [columns.index(c) for c in range(len(columns))]
@@ -802,8 +810,8 @@ class Engine:
                     step.all_awake()
                     self._know(program)
                 number = sum(len(self.given(name)) for name in (*program.relations, *plan.given))
-                now = {rule.name: network.strategy_now(rule) for rule in plan.written.values()}
-                moved = {name: to for name, to in self.moved.items() if now.get(name) == to.strategy}
+                now = {rule.name: network.strategy_now(rule) for rule in plan.program.rules}
+                moved = {rule: to for rule, to in self.moved.items() if now.get(rule) == to[-1].strategy}
                 changes = {}
                 for name in dict.fromkeys([*old_program.relations, *program.relations]):
                     if self.demands.is_on_demand(name) or (name in old_program.relations and name not in before):

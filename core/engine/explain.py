@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
@@ -21,6 +21,7 @@ from everlog.core.engine.planning.plan import (
 )
 from everlog.core.engine.planning.systems import Described, systems, with_auxiliaries
 from everlog.core.engine.planning.told_rules import is_made
+from everlog.core.engine.planning.view_rules import SEARCHED, VIEW
 from everlog.core.engine.watch import Move
 from everlog.core.joins.exponents import refuge_of
 from everlog.core.joins.join_strategies import AUTO
@@ -30,7 +31,7 @@ from everlog.core.program.demand import Adorned
 from everlog.core.program.dependencies import Unit
 
 Asked = Mapping[str, str]
-Moved = Mapping[str, Move]
+Moved = Mapping[str, Sequence[Move]]
 _USES = ["positive", "aggregate", "negative"]
 
 
@@ -48,7 +49,7 @@ def explain_plan(
 ) -> str:
     """Every unit with its strategy, and every rule with its class and cost.
 
-    `only` names one relation or one rule; `moved` has the last move of each rule that moved, and
+    `only` names one relation or one rule; `moved` has the moves of each rule that moved, and
     `demands` what is asked for of relations on demand.
 
     >>> from everlog.dsl.check import compile_text
@@ -132,8 +133,9 @@ def _system_lines(program: Program, unit: PlannedUnit) -> Iterator[str]:
 def _choices(moved: Moved | None) -> dict[str, JoinChoice]:
     """The strategies of rules that moved, as choices with a reason."""
     return {
-        name: JoinChoice(move.strategy, f"since step {move.step}: {move.why}", (str(move),))
-        for name, move in (moved or {}).items()
+        name: JoinChoice(last.strategy, f"since step {last.step}: {last.why}", tuple(map(str, moves)))
+        for name, moves in (moved or {}).items()
+        for last in moves[-1:]
     }
 
 
@@ -179,6 +181,8 @@ def _promised(cost: RuleCost) -> str:
     promise = cost.promise
     if promise is None:
         return cost.cost_in_use
+    if cost.in_use.strategy in (VIEW, SEARCHED):
+        return f"{promise}; what changes is found when somebody reads it"
     plus = "plus the facts that change" if promise.told else "with every match of the join that changes"
     return f"{promise}, {plus}" + (f" ({promise.source})" if promise.source else "")
 

@@ -13,6 +13,8 @@ from everlog.core import program as p
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper, chain_counters
 from everlog.core.engine.keepers.unit_strategies import keeper_of
+from everlog.core.engine.keepers.views.view_keeper import ViewKeeper
+from everlog.core.engine.keepers.views.view_table import ViewTable
 from everlog.core.engine.planning.plan import (
     CLASSES,
     COUNTS,
@@ -23,6 +25,7 @@ from everlog.core.engine.planning.plan import (
     Plan,
     PlannedUnit,
 )
+from everlog.core.engine.stepping.found_changes import FoundFacts, StepIsOver
 from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Program, Row, Rule
@@ -228,6 +231,9 @@ class Network:
         table = self.store.tables.get(name)
         if table is not None and table is old.store.tables.get(name):
             return None
+        if isinstance(table, ViewTable) or isinstance(former, ViewTable):
+            found = self._found_difference(name, former, table)
+            return found if any(found) else None
         shape = self.store.shapes[name]
         after = shape.empty() if table is None else table.facts
         before = None if former is None else former.facts
@@ -241,6 +247,27 @@ class Network:
                 gone = shape.facts_of(earlier.rows_of(gone))
                 gone, new = shape.minus(gone, new), shape.minus(new, gone)
         return (gone, new) if gone or new else None
+
+    def _found_difference(
+        self, name: str, former: Table | None, now: Table | None
+    ) -> tuple[FoundFacts, FoundFacts]:
+        """The same where a table is that of a view: found when somebody reads it."""
+        keeper = self.home.get(name)
+        version = keeper.version if isinstance(keeper, ViewKeeper) else 0
+
+        def rows(of: Table | None, but: Table | None) -> FoundFacts:
+            def has(row: Row) -> bool:
+                if isinstance(keeper, ViewKeeper) and keeper.version != version:
+                    raise StepIsOver(name)
+                return _holds(of, row) and not _holds(but, row)
+
+            return FoundFacts(lambda: filter(has, of.rows() if of is not None else ()), has)
+
+        return rows(former, now), rows(now, former)
+
+
+def _holds(table: Table | None, row: Row) -> bool:
+    return table is not None and table.arity == len(row) and row in table
 
 
 class _NoStep:

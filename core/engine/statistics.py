@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -86,7 +86,7 @@ class Statistics:
 
 def statistics_of(
     network: Network,
-    moved: Mapping[str, object],
+    moved: Mapping[str, Sequence[object]],
     computed: Mapping[str, tuple[float, int]],
     proving: Mapping[str, tuple[int, float]],
     anew: Mapping[str, tuple[int, int]],
@@ -96,14 +96,15 @@ def statistics_of(
     relations = []
     for keeper in network.keepers:
         for name in keeper.relations:
-            table = store.tables[name]
             seconds = sum(
                 store.times[rule.name].seconds
                 for rule in keeper.planned.unit.rules
                 if rule.head.relation == name and rule.name in store.times
             )
             size = sum(map(_bytes, keeper.containers(name)))
-            relations.append(RelationStatistics(name, keeper.planned.strategy, len(table), size, seconds))
+            relations.append(
+                RelationStatistics(name, keeper.planned.strategy, keeper.size_of(name), size, seconds)
+            )
     rules = [
         RuleStatistics(
             rule.name,
@@ -113,7 +114,7 @@ def statistics_of(
             time.seconds,
             time.compiling,
             network.work_of(rule),
-            str(moved.get(rule.name, "")),
+            str(moved[rule.name][-1]) if rule.name in moved else "",
         )
         for rule in network.plan.program.rules
         if (time := store.times.get(rule.name)) is not None

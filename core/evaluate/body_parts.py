@@ -42,9 +42,16 @@ class BodyParts:
     """The parts that have a relation: `made`, by its name."""
 
     def __init__(self, relations: Mapping[str, Relation]) -> None:
-        self.relations = dict(relations)
+        self._relations = relations
         self.made: dict[str, Bindings] = {}
         self._forms: dict[Hashable, str] = {}
+
+    @property
+    def relations(self) -> Mapping[str, Relation]:
+        """The relations of the program and those of the parts."""
+        if not self.made:
+            return self._relations
+        return {**self._relations, **{name: one.relation for name, one in self.made.items()}}
 
     def atom(self, part: Sequence[Literal], shown: Set[Variable], rows: float, rule: str) -> Atom | None:
         """The atom that stands for a part, with the values of some of its variables.
@@ -60,7 +67,6 @@ class BodyParts:
             owner = self.made[rule].owner if rule in self.made else rule
             name = self._forms[form] = f"bindings {len(self.made) + 1} of {owner}"
             relation = Relation(name, tuple(Column(v.name, kinds[v]) for v in variables))
-            self.relations[name] = relation
             self.made[name] = Bindings(relation, Rule(Atom(name, variables), tuple(part), name), rows, owner)
         return Atom(self._forms[form], variables)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from everlog.core.codegen.join_order import Observed
+from everlog.core.codegen.join_estimates import Observed
 from everlog.core.evaluate.best_first import ROUNDS, only_adds
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.native_rounds import NativeRounds, Progress

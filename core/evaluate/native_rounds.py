@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from attrs import define, evolve
 
 from everlog.core import program as p
-from everlog.core.codegen.join_order import Estimate, Observed, Ordering
+from everlog.core.codegen.join_estimates import Estimate, Observed
+from everlog.core.codegen.join_order import Ordering
 from everlog.core.evaluate.body_parts import Bindings, BodyParts
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.grouped_bodies import Grouping

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from everlog.core.codegen.join_order import Observed
+from everlog.core.codegen.join_estimates import Observed
 from everlog.core.native.availability import TooManyRows
 from everlog.core.program import Aggregate, Atom, Range, Rule
 from everlog.core.storage.shape import Facts

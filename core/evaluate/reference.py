@@ -40,6 +40,7 @@ from everlog.core.program import (
 )
 from everlog.core.program.aggregates.best_values import check_ordered, only_maps
 from everlog.core.program.aggregates.folded import folded
+from everlog.core.program.aggregates.growing import as_joined_maps
 from everlog.core.program.aggregates.joined_values import joined_by_lattices
 from everlog.core.program.bodies import Binding, names, outcomes, schedule, sure_and_open
 from everlog.core.program.dependencies import Unit, units
@@ -132,10 +133,19 @@ class NaiveEvaluation:
             self.gone[name] |= dominated(pairs[name])
             self.state[name] -= self.gone[name]
             self.facts[name] = ordered(self.state[name])
-        maps = only_maps(self.program, unit) if unit.subsumptions else ""
+        if unit.subsumptions:
+            self.check_values(unit)
+
+    def check_values(self, unit: Unit) -> None:
+        """Raise an error for a value of a map that no order has."""
+        maps = only_maps(self.program, unit)
         for known in maps.values() if isinstance(maps, dict) else ():
             for row in self.state[known.relation]:
                 check_ordered(row[known.column], known.relation)
+        joined = as_joined_maps(self.program, unit)
+        for name, how in joined.joined.items() if joined is not None else ():
+            for row in self.facts[name]:
+                how.checked(row)
 
     def is_full(self, unit: Unit) -> bool:
         limits = self.program.limits

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import asdict, frozen
 
-from everlog.core.codegen.join_order import Estimate
+from everlog.core.codegen.join_estimates import Estimate
 from everlog.core.evaluate.native_task import NativeTask
 from everlog.core.program import Atom, Constant, Literal, Rule, Variable
 

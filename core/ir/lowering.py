@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from attrs import evolve
 
-from everlog.core.codegen.join_order import Estimate
+from everlog.core.codegen.join_estimates import Estimate
 from everlog.core.ir.operations import (
     Add,
     Compare,

@@ -32,7 +32,6 @@ MAX_LOOPS = 16  # Python allows 20 nested blocks in one function
 LAZY = "lazily "  # before the name of a relation: its index need not be there as a whole
 VALUES_OF = "values of "  # before a group's name: its values, by the outer variables
 CALL = 50  # units of work of a call that intersects one more set, beside its elements
-_MOST_SETS = 20  # of one expression: the compiler of Python nests a call for each operator
 
 
 @frozen
@@ -173,7 +172,8 @@ class Printer:
             else:
                 self.operation(operation)
             if isinstance(operation, ir.LOOPS):
-                self.count_turn(is_innermost=place == last or self.loops >= self.most_loops)
+                is_innermost = place == last or self.loops >= self.most_loops
+                self.count_turn(is_innermost, operations[place + 1 :])
         if meter is not None and meter.end:
             self.lines.append(Line(1, meter.end.format(self.work())))
 
@@ -211,19 +211,21 @@ class Printer:
         else:
             self.line(f"{self.work()}[2] += _len(_delta)")
 
-    def count_turn(self, is_innermost: bool) -> None:
-        """Count a turn of a loop.  Loops with others inside look at the limit, too."""
+    def count_turn(self, is_innermost: bool, below: Sequence[SetOperation]) -> None:
+        """Count a turn of a loop, and what it looks up.  Outer loops look at the limit, too."""
         meter = self.use.meter
         if meter is None:
             return
-        self.line(f"{meter.local} += {meter.turn}")
+        next_loop = next((n for n, one in enumerate(below) if isinstance(one, ir.LOOPS)), len(below))
+        found = sum(isinstance(one, Exists | Probe | ir.Entry) for one in below[: next_loop + 1])
+        self.line(f"{meter.local} += {meter.turn + meter.look_up * found}")
         if not is_innermost:
             self.expressions.scope["_Enough"] = meter.stop
             work, rule = self.work(), self.expressions.named("rule", self.plan.rule.name)
             self.line(f"if {meter.local} > {work}[3]: {work}[0] += {meter.local}; raise _Enough({rule})")
 
     def count_sets(self, sets: Sequence[str]) -> None:
-        """Count a set operation: it takes as long as the smallest of its sets is large."""
+        """Count a set operation: it walks the smallest of its sets, once for each of the others."""
         if self.use.meter is None:
             return
         local = self.use.meter.local
@@ -234,7 +236,16 @@ class Printer:
             self.line(f"{local} += _len({sets[0]})")
         else:
             self.expressions.scope["_min"] = min
-            self.line(f"{local} += _min({', '.join(f'_len({name})' for name in sets)})")
+            smallest, others = f"_min({', '.join(f'_len({name})' for name in sets)})", len(sets) - 1
+            self.line(f"{local} += {others} * ({CALL} + {smallest})")
+
+    def common_to(self, sets: Sequence[str]) -> str:
+        """What two or more sets have in common.  Cost: that of `count_sets`."""
+        self.count_sets(sets)
+        if len(sets) == 2:
+            return " & ".join(sets)
+        self.expressions.scope["_common"] = common
+        return f"_common({', '.join(sets)})"
 
     # ── operations ───────────────────────────────────────────────────────────────────────────
 
@@ -316,14 +327,7 @@ class Printer:
         self.depth += 1
         for name, other in zip(names, others, strict=True):
             self.line(f"{name} = {other}")
-        self.count_sets([found, *names])
-        if len(names) == 1:
-            self.line(f"{found} = {found} & {names[0]}")
-        else:
-            self.expressions.scope["_common"] = common
-            if self.use.meter is not None:
-                self.line(f"{self.use.meter.local} += {CALL * len(names)}")
-            self.line(f"{found} = _common({', '.join([found, *names])})")
+        self.line(f"{found} = {self.common_to([found, *names])}")
         self.depth -= 1
         return found
 
@@ -490,11 +494,8 @@ class Printer:
 
     def intersection(self) -> str:
         if len(self.sets) > 1:
-            self.count_sets(self.sets)
             name = self.temporary("_S")
-            self.line(f"{name} = {' & '.join(self.sets[:_MOST_SETS])}")
-            for start in range(_MOST_SETS, len(self.sets), _MOST_SETS):
-                self.line(f"{name} = {' & '.join([name, *self.sets[start : start + _MOST_SETS]])}")
+            self.line(f"{name} = {self.common_to(self.sets)}")
             self.unless(f"not {name}")
             self.sets, self.made[name] = [name], self.loops
         return self.sets[0]

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-from everlog.core.codegen.join_order import Estimate
+from everlog.core.codegen.join_estimates import Estimate
 from everlog.core.ir.operations import Binds, Compare, Exists, Index, Key, Let, Operand, Probe, Scan, Source
 from everlog.core.ir.uses import Action, Use
 from everlog.core.program import Aggregate, Atom, Range, Rule, Term, Variable

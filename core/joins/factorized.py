@@ -8,14 +8,15 @@ lies behind them is searched once.  Rows that lead to no answer are dropped, so 
 answers come with constant delay; a part of the tree that shows nothing is counted instead.
 
 An update costs as much as the widest rest: D^w.  A cycle of any length without one edge is a path,
-so that is O(D), and K5 without the ends of an edge is a triangle: D^3/2.  Only indexes are kept.
+so that is O(D), and K5 without the ends of an edge is a triangle: D^3/2.  Only indexes are kept,
+and the answers of a view that is to be enumerated.
 
 Source: Yannakakis, VLDB 1981; Section 4 of Abo Khamis et al. 2024 for bags.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -130,11 +131,14 @@ class Found:
 
 
 class Factorized(CountedView):
-    """Invariant: `inputs` have the rows and indexes of the atoms; nothing else is kept."""
+    """Invariant: `inputs` have the rows and indexes of the atoms, and `kept` has all answers if
+    they are to be enumerated; nothing else is kept.
+    """
 
     def __init__(self, asked: Asked) -> None:
         super().__init__()
         self.asked = asked
+        self.kept: dict[Row, int] = {}
         self.inputs = [Input(atom.variables) for atom in asked.query.atoms]
         self._rests: dict[int | None, Rest] = {}
 
@@ -194,14 +198,36 @@ class Factorized(CountedView):
             return False
         self.inputs[atom].add(row, 1)
         self._count[0] += 1
+        if self.asked.enumerated:
+            self._keep(self.delta(atom, row), 1)
         return True
 
     def delete(self, atom: int, row: Row) -> bool:
         if row not in self.inputs[atom].rows:
             return False
+        if self.asked.enumerated:
+            self._keep(self.delta(atom, row), -1)
         self.inputs[atom].add(row, -1)
         self._count[0] += 1
         return True
+
+    def load(self, rows: Mapping[int, Iterable[Row]]) -> None:
+        """Hold these rows, too.  Cost: D^w of the whole query if answers are to be enumerated."""
+        for atom, given in rows.items():
+            source = self.inputs[atom]
+            source.load(dict.fromkeys([*source.rows, *given], 1))
+            self._count[0] += len(source.rows)
+        if self.asked.enumerated:
+            self.kept.clear()
+            self._keep(self._searched(), 1)
+
+    def _keep(self, changed: Iterable[Weighted], sign: int) -> None:
+        for answer, weight in changed:
+            now = self.kept.get(answer, 0) + sign * weight
+            if now:
+                self.kept[answer] = now
+            else:
+                del self.kept[answer]
 
     # ── answers ──────────────────────────────────────────────────────────────────────────────
 
@@ -209,18 +235,26 @@ class Factorized(CountedView):
         return self._answers(self._rest(atom), row)
 
     def answers(self) -> Iterator[Weighted]:
+        """All answers: from what is kept, with constant delay, if they are to be enumerated."""
+        if not self.asked.enumerated:
+            yield from self._searched()
+        for one in self.kept.items():
+            self._count[0] += 1
+            yield one
+
+    def _searched(self) -> Iterator[Weighted]:
         return self._answers(self._rest(None), ())
 
     def _answers(self, rest: Rest, row: Row) -> Iterator[Weighted]:
-        """Every way to choose a row of each bag that shows something, parents first."""
+        """Search; then every way to choose a row of each bag that is shown, parents first."""
         if not rest.test(*row):
-            return
+            return iter(())
         found, weight = Found(row, self._count), 1
         for root in rest.roots:
             weight *= bool(found.rows(root, ())) if root.shows else found.ways(root, ())
             if not weight:
-                return
-        yield from _walk(found, rest, row, weight)
+                return iter(())
+        return _walk(found, rest, row, weight)
 
     def rows(self, atom: int) -> Collection[Row]:
         return self.inputs[atom].rows
@@ -228,6 +262,10 @@ class Factorized(CountedView):
     def check(self) -> None:
         for source in self.inputs:
             source.check()
+        kept, self.kept = self.kept, {}
+        if self.asked.enumerated:
+            self._keep(self._searched(), 1)
+        assert kept == self.kept
 
 
 def _walk(found: Found, rest: Rest, row: Row, weight: int) -> Iterator[Weighted]:

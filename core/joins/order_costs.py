@@ -21,7 +21,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from fractions import Fraction
 from functools import cache, lru_cache
 from heapq import heappop, heappush
-from itertools import product
+from itertools import islice, permutations, product
+from math import factorial
 
 from attrs import field, frozen
 
@@ -66,6 +67,37 @@ def best_order(query: Query) -> tuple[Order, Fraction | None]:
     exponents = {n: costs.exponent(tried, {}) for n, tried in enumerate(costs.orders)}
     best = min(exponents, key=lambda n: (exponents[n], costs.space(costs.orders[n], {})))
     return order_of(query, _renamed(costs.orders[best].sequence, query)), Fraction(exponents[best], UNIT)
+
+
+def shown_first(query: Query) -> tuple[Order, Fraction, Fraction] | None:
+    """The order that stores least, of those with free variables above all others.
+
+    Along it each answer over the free variables comes once.  With the exponents of what is stored,
+    and of an update; None if there are too many orders to try.
+
+    >>> order, space, update = shown_first(Query.of("R(a, b)", "S(b, c)", "T(c, d)"))
+    >>> print(*order, space, update)
+    b(c(d), a) 1 1
+    >>> order, space, _ = shown_first(Query.of("R(a, b)", "S(b, c)", free="ac"))
+    >>> print(*order, space)
+    a(c(b)) 2
+    """
+    shared = shared_variables(query)
+    own = [tuple(v for v in atom.variables if v not in shared) for atom in query.atoms]
+    groups = []
+    for part in (query.free, frozenset(query.variables) - query.free):
+        first = [v for v in query.variables if v in shared and v in part]
+        last = [tuple(v for v in group if v in part) for group in own]
+        if factorial(len(first)) > MOST_ORDERS:
+            return None
+        groups.append([[(v,) for v in chosen] + [*filter(None, last)] for chosen in permutations(first)])
+    sequences = [tuple(shown + hidden) for shown, hidden in islice(product(*groups), MOST_ORDERS + 1)]
+    if len(sequences) > MOST_ORDERS:
+        return None
+    costs = OrderCosts(query, tuple(sequences))
+    found = [(costs.space(tried, {}), costs.exponent(tried, {}), n) for n, tried in enumerate(costs.orders)]
+    space, update, best = min(found)
+    return order_of(query, list(sequences[best])), Fraction(space, UNIT), Fraction(update, UNIT)
 
 
 def _renamed(sequence: tuple[tuple[str, ...], ...], query: Query) -> list[tuple[str, ...]]:

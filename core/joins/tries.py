@@ -8,6 +8,7 @@ with its last row.  Indexes are made when a join is compiled, and kept up to dat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, repeat
 from operator import itemgetter
 from typing import Any
 
@@ -40,18 +41,27 @@ def row_picker(schema: Sequence[str], wanted: Sequence[str]) -> Callable[[Row], 
 class Index:
     """{key: {value: number of rows}} over one input."""
 
-    __slots__ = ("entries", "key", "ordered", "value")
+    __slots__ = ("entries", "key", "ordered", "value", "whole")
 
     def __init__(self, schema: Sequence[str], key: Sequence[str], value: str, ordered: bool) -> None:
         self.key, self.value = picker(schema, key), picker(schema, (value,))
         self.ordered = ordered
+        self.whole = {*key, value} == set(schema)  # no two rows have the same key and value
         self.entries: dict[Key, Any] = {}
 
     def add(self, row: Row) -> None:
         self.extend((row,))
 
     def extend(self, rows: Iterable[Row]) -> None:
+        """Add rows.  Cost: of those in a run with the same key, that of one call in C."""
         entries, key_of, value_of = self.entries, self.key, self.value
+        if self.whole:
+            for key, together in groupby(rows, key_of):
+                values = entries.get(key)
+                if values is None:
+                    values = entries[key] = SortedDict() if self.ordered else {}
+                values.update(zip(map(value_of, together), repeat(1)))
+            return
         for row in rows:
             key, value = key_of(row), value_of(row)
             values = entries.get(key)

@@ -11,9 +11,13 @@ known values: O(1) for each update.  For other queries some variables of a level
 and are searched (F-IVM), which may cost as much as the database is large.  The order is then the
 one whose updates have the smallest exponent.
 
-A variable that is summed is a factor of the totals of its node, so that weights above it are sums.
-Sums of different answers must not cancel: above the largest subtree that has the variable and shows
-nothing, weights count again in how many ways there is a sum that is not zero.
+Variables whose product is summed are factors of the totals of their nodes, so that weights above
+them are sums of products.  Sums of different answers must not cancel: above the largest subtrees
+that have such a variable and show nothing, weights count again in how many ways there is a sum that
+is not zero.  Where `distinct`
+answers are wanted, weights count likewise above each of the largest subtrees that show nothing, and
+an order that has no hidden variable above one that is shown (`order_costs.shown_first`) makes each
+answer come once.
 
 No entry is zero, so a walk downwards never meets a dead end: answers come with constant delay, and
 nothing is kept of them.  The answers of one row are found likewise, after the search upwards.  A
@@ -25,6 +29,7 @@ Source: Nikolic, Olteanu, SIGMOD 2018 (F-IVM); Berkholz, Keppeler, Schweikardt, 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from math import prod
 from typing import Any
 
 from attrs import define, field
@@ -33,10 +38,10 @@ from everlog.core.ir.python_text import key_text, tuple_text
 from everlog.core.joins.code import MOST_LOOPS, Code, local
 from everlog.core.joins.generic_join import write_join
 from everlog.core.joins.order_costs import best_order
-from everlog.core.joins.tries import Input, Key, picker
+from everlog.core.joins.tries import Input, Key, picker, row_picker
 from everlog.core.joins.variable_orders import Order, OrderNode
 from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
-from everlog.core.program import Row
+from everlog.core.program import Row, Value
 
 
 @define(eq=False)
@@ -56,11 +61,34 @@ class Node:
         return not set(self.order.variables).isdisjoint(kept) or any(c.shows(kept) for c in self.children)
 
 
+class RowsOfNode(Collection[Row]):
+    """The rows of the one atom that a node has: its entries are the rows, so they are kept once."""
+
+    def __init__(self, node: Node, schema: tuple[str, ...]) -> None:
+        key, values = node.order.key, node.order.variables
+        self._view, self._key, self._value = node.view, picker(schema, key), picker(schema, values)
+        self._bare = len(key) == 1, len(values) == 1
+        self._row = row_picker((*key, *values), schema)
+
+    def __contains__(self, row: object) -> bool:
+        return isinstance(row, tuple) and self._value(row) in self._view.get(self._key(row), ())
+
+    def __iter__(self) -> Iterator[Row]:
+        bare_key, bare_value = self._bare
+        for key, entries in self._view.items():
+            first = (key,) if bare_key else key
+            for value in entries:
+                yield self._row((*first, value) if bare_value else first + value)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._view.values()))
+
+
 class ViewTree(CountedView):
     """Invariants:
     I1  an entry of a view is the number of completions below it, and is not zero;
-    I2  a total is the sum of its view's entries for a key, each times its value of the variable
-        that is summed, if that is one of the node.
+    I2  a total is the sum of its view's entries for a key, each times its values of the variables
+        that are summed and stand in the node.
     """
 
     def __init__(self, asked: Asked, order: Order | None = None) -> None:
@@ -73,10 +101,16 @@ class ViewTree(CountedView):
         self.order = best_order(asked.query)[0] if order is None else order
         self.roots = [self._placed(root, None) for root in self.order]
         self._home: dict[int, Node] = {i: node for node in self.nodes for i in node.order.atoms}
+        self._alone = {i for i, node in self._home.items() if len(node.parts) == 1}
+        self._held: list[Collection[Row]] = [
+            RowsOfNode(self._home[i], source.schema) if i in self._alone else source.rows
+            for i, source in enumerate(self.inputs)
+        ]
         self._sums = self._with_sums()
         self._updates: list[Callable[..., None]] = []
         self._deltas: list[Callable[..., Iterator[Weighted]]] = []
         self._all: Callable[[], Iterator[Weighted]]
+        self._find: Callable[..., Iterator[bool]]
         self._write()
 
     def _placed(self, order: OrderNode, parent: Node | None) -> Node:
@@ -87,13 +121,29 @@ class ViewTree(CountedView):
         return node
 
     def _with_sums(self) -> list[Node]:
-        """The nodes whose totals are sums, upwards from that of the variable that is summed."""
+        """The nodes whose totals are sums, upwards from those of the variables that are summed."""
         found: list[Node] = []
-        node = next((node for node in self.nodes if self.asked.summed in node.order.variables), None)
-        while node is not None and not node.shows(self.asked.kept):
-            found.append(node)
-            node = node.parent
+        for start in self.nodes:
+            node: Node | None = start if self._factors(start) else None
+            while node is not None and node not in found and not node.shows(self.asked.kept):
+                found.append(node)
+                node = node.parent
         return found
+
+    def _factors(self, node: Node) -> list[str]:
+        """The variables of a node whose values are factors, one as often as it is summed."""
+        return [v for v in self.asked.summed if v in node.order.variables]
+
+    def _counts_once(self, node: Node) -> bool:
+        """Whether all that is below a node counts as one way, or none."""
+        if node not in self._sums and not self.asked.distinct:
+            return False
+        above = node.parent
+        return not node.shows(self.asked.kept) and (above is None or above.shows(self.asked.kept))
+
+    def _value(self, variable: str) -> str:
+        """A variable as a factor: a whole number."""
+        return f"int(float({local(variable)}))" if self.asked.rounded else local(variable)
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
@@ -108,24 +158,25 @@ class ViewTree(CountedView):
         code.define("answers", "")
         self._write_tops(code)
         self._write_answers(code, self.roots)
+        self._write_find(code)
         scope = code.compiled()
         for number, source in enumerate(self.inputs):
             home = self._home.get(number)
             self._updates.append(scope[_change(home, source)] if home is not None else _nothing)
             walk, paths = scope[f"delta{number}"], scope.get(f"paths{number}")
             self._deltas.append(walk if paths is None else _in_two_parts(paths, walk))
-        self._all = scope["answers"]
+        self._all, self._find = scope["answers"], scope["find"]
         self._loads = [scope[f"load{node.number}"] for node in self.nodes]
 
     def _write_change(self, code: Code, node: Node, part: Input) -> None:
         """Write the function that changes a node and those above it when a part changes by d."""
         code.define(_change(node, part), ", ".join([*map(local, part.schema), "d"]))
         self._write_entries(code, node, part)
-        if node in self._sums[:1]:
-            code.line(f"w *= {local(self.asked.summed)}")
+        if node in self._sums and (factors := self._factors(node)):
+            code.line(f"w *= {' * '.join(map(self._value, factors))}")
             code.test("w")
         code.line(f"before = {code.name('add', node.total.add)}({tuple_text(map(local, node.order.key))}, w)")
-        if node in self._sums[-1:] and node.parent is not None:
+        if self._counts_once(node) and node.parent is not None:
             code.line("w = (before + w != 0) - (before != 0)")
             code.test("w")
         if node.parent is not None:
@@ -133,11 +184,11 @@ class ViewTree(CountedView):
             code.line(f"{_change(node.parent, node.total)}({above})")
 
     def _write_load(self, code: Code, node: Node) -> None:
-        """Write the function that makes the entries of a node from all of its parts."""
-        part, hidden = node.parts[0], [child.total for child in self._sums[-1:]]
-        code.define(f"load{node.number}", "")
-        code.loop(f"{tuple_text(map(local, part.schema))}, d", f"{code.name('rows', part.rows)}.items()")
-        if part in hidden and node not in self._sums:
+        """Write the function that makes the entries of a node from the rows of its first part."""
+        part, hidden = node.parts[0], [child.total for child in node.children if self._counts_once(child)]
+        code.define(f"load{node.number}", "rows")
+        code.loop(f"{tuple_text(map(local, part.schema))}, d", "rows.items()")
+        if part in hidden:
             code.line("d = 1")
         self._write_entries(code, node, part)
 
@@ -147,7 +198,7 @@ class ViewTree(CountedView):
             code.line(f"_count[0] += {1 + len(node.parts)}")
         others = [other for other in node.parts if other is not part]
         write_join(code, others, set(part.schema), self.asked.ranges, self.asked.counting)
-        counted = [child for child in node.children if child not in self._sums[-1:] or node in self._sums]
+        counted = [child for child in node.children if not self._counts_once(child)]
         totals = [child.total for child in counted if child.total is not part]
         code.line(f"w = {' * '.join(['d', *(self._weight(code, total) for total in totals)])}")
         view, key = code.name("view", node.view), key_text(map(local, node.order.key))
@@ -209,48 +260,62 @@ class ViewTree(CountedView):
 
     def _write_answers(self, code: Code, below: Iterable[Node], bound: Collection[str] = ()) -> None:
         """Write loops down these subtrees, and yield an answer for each path."""
-        weights = [local(v) for v in [self.asked.summed] if v in bound]
+        weights = [self._value(v) for v in self.asked.summed if v in bound]
         waiting = list(below)
         while waiting:
             node = waiting.pop(0)
             if not node.shows(self.asked.kept):
-                weights.append(self._weight(code, node.total))
+                weights += [] if self.asked.distinct else [self._weight(code, node.total)]
                 continue
             entries = f"{code.name('view', node.view)}[{key_text(map(local, node.order.key))}]"
             code.loop(key_text(map(local, node.order.variables)), entries)
             if self.asked.counting:
                 code.line("_count[0] += 1")
-            if self.asked.summed in node.order.variables:
-                weights.append(local(self.asked.summed))
+            for variable in self._factors(node):
+                weights.append(self._value(variable))
                 code.test(weights[-1])
             waiting += node.children
         code.line(f"yield {tuple_text(map(local, self.asked.kept))}, {' * '.join(weights) or '1'}")
 
+    def _write_find(self, code: Code) -> None:
+        """Write a search for one answer: it walks down the tree, and looks values up."""
+        code.define("find", ", ".join(map(local, self.asked.kept)))
+        self._write_tops(code)
+        for node in self.nodes:
+            if node.shows(self.asked.kept):
+                entries = f"{code.name('view', node.view)}.get({key_text(map(local, node.order.key))}, ())"
+                code.test(f"{key_text(map(local, node.order.variables))} in {entries}")
+        code.line("yield True")
+
     # ── as a view ────────────────────────────────────────────────────────────────────────────
 
     def insert(self, atom: int, row: Row) -> bool:
-        source = self.inputs[atom]
-        if row in source.rows:
+        if row in self._held[atom]:
             return False
-        source.add(row, 1)
+        if atom not in self._alone:
+            self.inputs[atom].add(row, 1)
         self._updates[atom](*row, 1)
         return True
 
     def delete(self, atom: int, row: Row) -> bool:
-        source = self.inputs[atom]
-        if row not in source.rows:
+        if row not in self._held[atom]:
             return False
-        source.add(row, -1)
+        if atom not in self._alone:
+            self.inputs[atom].add(row, -1)
         self._updates[atom](*row, -1)
         return True
 
     def load(self, rows: Mapping[int, Iterable[Row]]) -> None:
         """Hold these rows instead of those that are there; make each node from its parts."""
         for number, source in enumerate(self.inputs):
-            source.load(dict.fromkeys(rows.get(number, ()), 1))
+            if number not in self._alone:
+                source.load(dict.fromkeys(rows.get(number, ()), 1))
         for node in reversed(self.nodes):  # those below come first
+            first, single = node.parts[0].rows, self._alone.intersection(node.order.atoms)
+            if single:
+                first = dict.fromkeys(rows.get(next(iter(single)), ()), 1)
             node.view.clear()
-            self._loads[node.number]()
+            self._loads[node.number](first)
             node.total.load(self._totals(node))
 
     def _totals(self, node: Node) -> dict[Row, int]:
@@ -264,12 +329,24 @@ class ViewTree(CountedView):
     def answers(self) -> Iterator[Weighted]:
         return self._all()
 
+    def number(self) -> int:
+        """The sum of the weights of all answers.  Cost: constant."""
+        if not all(source.rows for source in self.inputs if not source.schema):
+            return 0
+        totals = [root.total.rows.get((), 0) for root in self.roots]
+        once = [self._counts_once(root) for root in self.roots]
+        return prod(bool(n) if single else n for n, single in zip(totals, once, strict=True))
+
+    def holds(self, answer: Row) -> bool:
+        """Whether there is an answer, in a tree whose order shows first.  Cost: constant."""
+        return next(self._find(*answer), False)
+
     def rows(self, atom: int) -> Collection[Row]:
-        return self.inputs[atom].rows
+        return self._held[atom]
 
     def check(self) -> None:
         fresh = ViewTree(self.asked, self.order)
-        fresh.load({number: source.rows for number, source in enumerate(self.inputs)})
+        fresh.load(dict(enumerate(self._held)))
         for node, other in zip(self.nodes, fresh.nodes, strict=True):
             assert node.view == other.view, f"I1: {node.order}"
             assert all(all(entries.values()) for entries in node.view.values()), "I1: zero"
@@ -280,11 +357,14 @@ class ViewTree(CountedView):
 
     def _total(self, node: Node, entries: dict[Key, int]) -> int:
         """The total of some entries of a node."""
-        if node not in self._sums[:1]:
+        factors = self._factors(node) if node in self._sums else []
+        if not factors:
             return sum(entries.values())
-        factor = picker(node.order.variables, (self.asked.summed,))
+        pick = row_picker(node.order.variables, factors)
         alone = len(node.order.variables) == 1
-        return sum(w * (value if alone else factor(value)) for value, w in entries.items())
+        number: Callable[[Value], int] = (lambda x: int(float(x))) if self.asked.rounded else int
+        values = (((value,) if alone else value, w) for value, w in entries.items())
+        return sum(w * prod(map(number, pick(row))) for row, w in values)
 
 
 def _change(node: Node, part: Input) -> str:

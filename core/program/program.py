@@ -379,6 +379,7 @@ class Relation:
     fills it.  `lattices` has the columns whose values are joined: there is
     one fact for each value of the others.  `on_demand` relations (`magic`) hold only what somebody
     asks for (core.program.live_demand).
+    The facts of a `view` are not stored, and no rule reads it: it reads the bodies of its rules.
     """
 
     name: str
@@ -389,6 +390,7 @@ class Relation:
     auxiliary_of: str = ""
     lattices: tuple[tuple[int, Lattice], ...] = ()
     on_demand: bool = False
+    view: bool = False
 
     @property
     def arity(self) -> int:

@@ -16,6 +16,7 @@ from itertools import islice
 from attrs import field, frozen
 
 from everlog.core.program import Aggregate, Atom, Literal, Negation, Row, Rule, Value
+from everlog.core.program.aggregates.best_values import best_map
 from everlog.core.program.bodies import Binding
 from everlog.core.program.values import EvaluationError
 from everlog.core.proofs import render
@@ -243,7 +244,7 @@ class _Asked:
             yield f"it is not given, and no rule derives {self.relation}"
         if relation.equivalence:
             yield from self._classes()
-        kept_out = [*self._taken(), *self._dominated()]
+        kept_out = [*self._taken(), *self._dominated()] or [*self._of_its_key()]
         yield from kept_out
         if kept_out or not (derivable or base):
             return
@@ -269,10 +270,19 @@ class _Asked:
                 names = ", ".join(relation.columns[c].name for c in columns)
                 yield f"choice-domain {names}: the key is taken by {fact_text(self.program, self.relation, row)}"
 
+    def _of_its_key(self) -> Iterator[str]:
+        """The fact that a map or a lattice has for the key of this one."""
+        known, relation = best_map(self.program, self.relation), self.program.relations[self.relation]
+        values = {column for column, _ in relation.lattices} if known is None else {known.column}
+        key = {c: value for c, value in enumerate(self.row) if c not in values}
+        for row in self.solver.reader(self.relation).matching(key) if values else ():
+            text = fact_text(self.program, self.relation, row)
+            yield f"its key has {text}, {'the best' if known else 'joined of all'} that is derived for it"
+
     def _dominated(self) -> Iterator[str]:
-        """Facts that are better than this one."""
+        """Facts that are better than this one, by a subsumption as it is written."""
         for subsumption in self.program.subsumptions:
-            if subsumption.dominated.relation != self.relation:
+            if subsumption.dominated.relation != self.relation or not subsumption.origin.text:
                 continue
             goal = goal_of(Rule(subsumption.dominated, (subsumption.dominating, *subsumption.body)))
             start = goal.binding(self.row)

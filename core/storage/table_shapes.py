@@ -291,19 +291,20 @@ class PairShape(ShapeOf[PairFacts]):
 
     def sample(self, facts: PairFacts, size: int) -> list[Row]:
         """Some of the pairs: a key by its number of values, and one of its first values."""
-        if self.size_of(facts) <= size:
-            return list(self.rows_of(facts))
         ends = list(accumulate(map(len, facts.values())))
-        pairs, total = list(facts.items()), ends[-1]
-        found: list[tuple[Value, Value]] = []
-        for number in range(size):  # evenly spread over all pairs
-            place = number * total // size
-            at = bisect(ends, place)
-            key, values = pairs[at]
-            for value in islice(values, (place - ends[at] + len(values)) % _FIRST_VALUES, None):
-                found.append((key, value))
-                break
-        return [self.row(key, value) for key, value in found]
+        total = ends[-1] if ends else 0
+        if total <= size:
+            return list(self.rows_of(facts))
+        keys = list(facts)
+        found: list[Row] = []
+        places = range(0, total - total % size, total // size)[:size]  # evenly spread over all pairs
+        for place, at in zip(places, map(bisect, repeat(ends), places), strict=True):
+            key = keys[at]
+            values = facts[key]
+            skipped = (place - ends[at] + len(values)) % _FIRST_VALUES
+            value = next(islice(values, skipped, None) if skipped else iter(values))
+            found.append((key, value) if self.key == 0 else (value, key))
+        return found
 
     def lookups(self, facts: PairFacts) -> Mapping[Columns, Mapping[Value, Collection[Value]]]:
         return {(self.key,): facts}

@@ -14,9 +14,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
+from heapq import nlargest
 from itertools import islice, repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 from attrs import frozen
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 # For each key that is there: about how many rows have it, and some of them, at most a given number.
 Partners: TypeAlias = dict[Key, tuple[float, list[Row]]]
+RowsByKey: TypeAlias = dict[Key, list[Row]]
 # Reads a table for them; None if it is large, unless it is read in any case.
 Reader: TypeAlias = Callable[[Columns, Collection[Key], int, bool], "Partners | None"]
 Lookup: TypeAlias = tuple[Columns, Mapping[Any, Collection[Any]]]  # an index, and the columns of what it gives
@@ -38,7 +40,7 @@ SAMPLE = 256  # rows of a larger table
 WHOLE = 2000  # rows of a table that is read as a whole
 FREQUENT = 24  # values kept for a column
 READ_IN_ANY_CASE = 200_000  # rows that are looked at of a larger table
-READ = 10_000  # rows of a table that is read to find a few: about a millisecond
+READ = 5_000  # rows of a table that gets an index to find a few: less than a millisecond
 PROBES = 128  # values looked up to estimate how many rows match
 MET = 64  # rows that stand for those that a join leaves
 SELECTIONS = 64  # remembered for a table
@@ -91,7 +93,7 @@ class Statistics:
         self.lookups = lookups or {}  # columns → an index by them, where one exists
         self.reader = reader  # looks for rows in the whole table
         self.whole = whole  # of the rows of which these are some
-        self._by: dict[Columns, dict[Key, list[Row]]] = {}
+        self._by: dict[Columns, RowsByKey] = {}
         self._counts: dict[Columns, Counter[Key]] = {}
         self._distinct: dict[Columns, float] = {}
         self._frequent: dict[int, dict[Key, float]] = {}
@@ -132,15 +134,16 @@ class Statistics:
                 for key in keys
                 if (found := index.get(key, ()))
             }
+        for on, (rest, index) in self.lookups.items():
+            if len(columns) == len(on) + len(rest):  # whole rows
+                own, others, rows = itemgetter(*on), itemgetter(*rest), cast(Collection[Row], keys)
+                return {row: (1, [row]) for row in rows if others(row) in index.get(own(row), ())}
         return None if self.reader is None else self.reader(columns, keys, most, False)
 
     def _partners_in_sample(self, columns: Columns, keys: Collection[Key], most: int) -> Partners:
-        by = self._by.get(columns)
-        if by is None:
-            by = self._by[columns] = {}
-            for key, row in zip(map(itemgetter(*columns), self.sample), self.sample, strict=True):
-                by.setdefault(key, []).append(row)
-        return {key: (len(rows), rows[:: len(rows) // most + 1]) for key in keys if (rows := by.get(key, []))}
+        if columns not in self._by:
+            self._by[columns] = _by_key(columns, self.sample)
+        return _some_of(self._by[columns], keys, most, 1)
 
     def distinct(self, columns: Columns) -> float:
         """The estimated number of distinct values of these columns together; at least 1."""
@@ -163,7 +166,7 @@ class Statistics:
         counts = self.counts(columns)
         if self.complete:
             return float(len(counts))
-        once = sum(1 for count in counts.values() if count == 1)
+        once = list(counts.values()).count(1)
         return min(self.rows, max(1.0, n * len(counts) / (n - once + once * n / self.rows)))
 
     def frequent(self, column: int) -> Mapping[Key, float]:
@@ -171,8 +174,9 @@ class Statistics:
         found = self._frequent.get(column)
         if found is None:
             n = len(self.sample)
-            counts = self.counts((column,)).most_common(FREQUENT)
-            found = {value: count / n for value, count in counts if count >= _OFTEN}
+            often = [pair for pair in self.counts((column,)).items() if pair[1] >= _OFTEN]
+            most = nlargest(FREQUENT, often, key=itemgetter(1)) if len(often) > FREQUENT else often
+            found = {value: count / n for value, count in most}
             self._frequent[column] = found
         return found
 
@@ -347,9 +351,18 @@ class Thorough(Statistics):
         return found
 
 
-def key_of(values: Sequence[Value]) -> Key:
-    """Some values as a key: one is bare."""
-    return values[0] if len(values) == 1 else tuple(values)
+def _by_key(columns: Columns, rows: Iterable[Row]) -> RowsByKey:
+    """Rows by their values of some columns."""
+    found: RowsByKey = {}
+    key_of_row = itemgetter(*columns)
+    for row in rows:
+        found.setdefault(key_of_row(row), []).append(row)
+    return found
+
+
+def _some_of(by: RowsByKey, keys: Collection[Key], most: int, step: int) -> Partners:
+    """At most `most` rows for each key; each row that was read stands for `step` of them."""
+    return {key: (len(rows) * step, rows[:: len(rows) // most + 1]) for key in keys if (rows := by.get(key, []))}
 
 
 def _row(columns: Columns, key: Any, rest: Columns, one: Any) -> Row:
@@ -428,16 +441,17 @@ def statistics_of(shape: ShapeOf[F], facts: F, indexes: Mapping[tuple[Columns, C
     rows = shape.size_of(facts)
     sample = shape.sample(facts, SAMPLE if rows > WHOLE else WHOLE)
 
+    indexes_made: dict[Columns, RowsByKey] = {}
+
     def reader(columns: Columns, keys: Collection[Key], most: int, in_any_case: bool) -> Partners | None:
-        size = shape.size_of(facts)
-        if size > READ and not in_any_case:
+        if rows <= READ:
+            if columns not in indexes_made:
+                indexes_made[columns] = _by_key(columns, shape.rows_of(facts))
+            return _some_of(indexes_made[columns], keys, most, 1)
+        if not in_any_case:
             return None
-        found: dict[Key, list[Row]] = {key: [] for key in keys}
-        step, key_of_row = size // READ_IN_ANY_CASE + 1, itemgetter(*columns)
-        for row in islice(shape.rows_of(facts), 0, None, step):
-            rows = found.get(key_of_row(row))
-            if rows is not None:
-                rows.append(row)
-        return {key: (len(rows) * step, rows[:: len(rows) // most + 1]) for key, rows in found.items() if rows}
+        step, key_of_row = rows // READ_IN_ANY_CASE + 1, itemgetter(*columns)
+        wanted, read = frozenset(keys), islice(shape.rows_of(facts), 0, None, step)
+        return _some_of(_by_key(columns, (row for row in read if key_of_row(row) in wanted)), keys, most, step)
 
     return Statistics(rows, sample, exact, lookups, reader=reader)

@@ -40,6 +40,10 @@ class TableOf(Collection[Row], Generic[F]):
     def __len__(self) -> int:
         return self.shape.size_of(self.facts)
 
+    def size(self) -> int:
+        """How many facts there are, which may be more than `len` can say."""
+        return len(self)
+
     def __iter__(self) -> Iterator[Row]:
         return self.shape.rows_of(self.facts)
 

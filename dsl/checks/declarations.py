@@ -30,6 +30,7 @@ class Signature:
     sound: bool = True
     auxiliary_of: str = ""
     lattices: tuple[tuple[int, Lattice], ...] = ()
+    view: bool = False
     tests: str = ""  # the relation whose sums it tests, in their own recursion
 
     @property
@@ -39,6 +40,11 @@ class Signature:
     @property
     def inline(self) -> bool:
         return "inline" in self.qualifiers and "no_inline" not in self.qualifiers
+
+    @property
+    def unfolded(self) -> bool:
+        """Whether rules that read the relation have the bodies of its rules instead."""
+        return self.inline or self.view
 
 
 @define
@@ -77,6 +83,10 @@ def declarations(statements: Iterable[ast.Statement], report: Report) -> Declara
             declare_lattice(statement, out, report)
     for signature in out.relations.values():
         find_lattices(signature, out, report)
+    for directive in out.directives:
+        for named in directive.relations:
+            if directive.kind == "view" and named.name in out.relations:
+                out.relations[named.name].view = True
     for name in out.pragmas.get("inline-exclude", "").split(","):
         if name.strip() in out.relations:
             out.relations[name.strip()].qualifiers |= {"no_inline"}

@@ -1,4 +1,4 @@
-"""Checks `.input`, `.output`, `.printsize`, `.limitsize` and `.insert_only`."""
+"""Checks `.input`, `.output`, `.printsize`, `.limitsize`, `.insert_only` and `.view`."""
 
 from __future__ import annotations
 
@@ -52,6 +52,8 @@ def check_directives(declared: Declarations, report: Report) -> Directives:
                 continue
             if directive.kind == "limitsize":
                 _limit(directive, name, params, limits, report)
+                continue
+            if directive.kind == "view":  # which its declaration knows
                 continue
             if directive.kind == "insert_only":
                 insert_only.add(name.name)

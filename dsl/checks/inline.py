@@ -4,6 +4,10 @@ An inlined relation need not be finite: `.decl even(x:number) inline`, `even(x) 
 sense wherever `x` is bound.  So inlining is part of the meaning, not an optimization. A use `r(t…)`
 becomes one alternative per clause of `r`, with its head equated to the use.  Under `!` each clause
 must fail; the checker allows this only if the clause has no variables of its own.
+
+A view (`.view r`) is replaced likewise in what reads it, and keeps its clauses.  In an aggregate it
+is replaced where a use has one match for each fact: the view has one clause, without variables of
+its own.
 """
 
 from __future__ import annotations
@@ -27,16 +31,17 @@ MAX_LITERALS = 200_000
 
 
 def expand(clauses: list[FlatClause], declared: Declarations, report: Report) -> list[FlatClause]:
-    """The clauses of relations that are not inlined, without inlined atoms."""
-    inlined = [name for name, s in declared.relations.items() if s.inline]
+    """The clauses of relations that are not inlined, without inlined atoms and views."""
+    inlined = [name for name, s in declared.relations.items() if s.unfolded]
     if not inlined:
         return clauses
     definitions: dict[str, list[FlatClause]] = {name: [] for name in inlined}
     for clause in clauses:
         if clause.head.name in inlined:
             definitions[clause.head.name].append(clause)
+    kept = [c for c in clauses if not declared.relations[c.head.name].inline]
     if not _check(clauses, definitions, declared, report):
-        return [c for c in clauses if c.head.name not in inlined]
+        return kept
     order = [name for group in components(_uses(definitions)) for name in group if name in inlined]
     made = 0
     for name in order:  # dependencies first, so their bodies have no inlined atoms
@@ -45,8 +50,7 @@ def expand(clauses: list[FlatClause], declared: Declarations, report: Report) ->
         if made > MAX_LITERALS:
             message = f"inlined relations expand to more than {MAX_LITERALS} conditions"
             report.error("DL015", message, declared.relations[name].node)
-            return [c for c in clauses if c.head.name not in inlined]
-    kept = [c for c in clauses if c.head.name not in inlined]
+            return kept
     return [e for c in kept for e in _expanded(c, definitions, report)]
 
 
@@ -58,9 +62,12 @@ def _uses(definitions: dict[str, list[FlatClause]]) -> dict[str, list[str]]:
 
 
 def _atoms(body: list[Literal]) -> list[ast.Atom]:
+    """The atoms of a body, also of aggregates in it."""
     out: list[ast.Atom] = []
     for literal in body:
         match literal:
+            case Hoisted(body=inside):
+                out += _atoms(inside)
             case ast.Atom():
                 out.append(literal)
             case ast.Not(formula=ast.Atom() as atom):
@@ -110,6 +117,9 @@ def _choices(literal: Literal, definitions: dict[str, list[FlatClause]]) -> list
         case ast.Not(formula=ast.Atom() as atom) if atom.name in definitions:
             failing = [_failure(atom, clause) for clause in definitions[atom.name] if not clause.false]
             return [[x for part in choice for x in part] for choice in product(*failing)]
+        case Hoisted(body=body):
+            inside = [x for each in body for x in _choices(each, definitions)[0]]
+            return [[evolve(literal, body=inside)]]
         case _:
             return [[literal]]
 
@@ -121,10 +131,17 @@ def _use(atom: ast.Atom, clause: FlatClause) -> list[Literal]:
     names |= {n.name for x in clause.body if isinstance(x, Hoisted) for y in x.body for n in names_of_literal(y)}
     fresh_names = {n: fresh(n.split("@")[0], atom).name for n in names}
     out: list[Literal] = []
+    plain = not any(isinstance(x, Hoisted) for x in clause.body)
+    same: dict[str, Any] = {}  # fresh names that stand for a name of the use
     for formal, actual in zip(clause.head.args, atom.args, strict=True):
-        if not isinstance(actual, ast.Underscore):
-            out.append(ast.Constraint("=", renamed(formal, fresh_names), actual, pos=atom.pos, end=atom.end))
-    return out + [renamed(x, fresh_names) for x in clause.body]
+        if isinstance(actual, ast.Underscore):
+            continue
+        mine = renamed(formal, fresh_names)
+        if plain and isinstance(mine, ast.Name) and isinstance(actual, ast.Name) and mine.name not in same:
+            same[mine.name] = actual
+        else:
+            out.append(ast.Constraint("=", mine, actual, pos=atom.pos, end=atom.end))
+    return [substituted(x, same) for x in out] + [substituted(renamed(x, fresh_names), same) for x in clause.body]
 
 
 def _failure(atom: ast.Atom, clause: FlatClause) -> list[list[Literal]]:
@@ -156,17 +173,10 @@ def _check(
     clauses: list[FlatClause], definitions: dict[str, list[FlatClause]], declared: Declarations, report: Report
 ) -> bool:
     before = len(report.items)
-    graph = _uses(definitions)
-    for group in components(graph):
-        if len(group) > 1 or group[0] in graph[group[0]]:
-            listed = ", ".join(f"`{name}`" for name in sorted(group))
-            message = (
-                f"inlined relations depend on each other: {listed}"
-                if len(group) > 1
-                else f"inlined relation {listed} depends on itself"
-            )
-            report.error("DL080", message, declared.relations[min(group)].node)
+    _check_cycles(clauses, definitions, declared, report)
+    what_is = {name: "view" if declared.relations[name].view else "inlined relation" for name in definitions}
     brings_variables = {name for name, found in definitions.items() if any(_own_variables(c) for c in found)}
+    matched_once = {name for name, found in definitions.items() if what_is[name] == "view" and _is_one(found)}
     for clause in clauses:
         for literal in clause.body:
             if isinstance(literal, ast.Not) and isinstance(literal.formula, ast.Atom):
@@ -174,21 +184,50 @@ def _check(
                 if atom.name in brings_variables:
                     report.error(
                         "DL081",
-                        f"inlined relation `{atom.name}` is negated but brings variables of its own",
+                        f"{what_is[atom.name]} `{atom.name}` is negated but brings variables of its own",
                         literal,
                     )
                 elif atom.name in definitions and any(isinstance(a, ast.Underscore) for a in atom.args):
-                    report.error("DL081", f"`_` in a negated atom of the inlined relation `{atom.name}`", literal)
+                    message = f"`_` in a negated atom of the {what_is[atom.name]} `{atom.name}`"
+                    report.error("DL081", message, literal)
             elif isinstance(literal, Hoisted):
                 for inner in _atoms(literal.body):
-                    if inner.name in definitions:
-                        report.error("DL082", f"inlined relation `{inner.name}` stands inside an aggregate", inner)
+                    fits = inner.name in matched_once and any(inner is x for x in _positive(literal))
+                    if inner.name in definitions and not (fits and not _leaves_out(inner)):
+                        message = f"{what_is[inner.name]} `{inner.name}` stands inside an aggregate"
+                        report.error("DL082", message, inner)
     if may_count(report):
-        _check_counters(clauses, definitions, report)
+        views = {name for name in definitions if declared.relations[name].view}
+        _check_counters(clauses, definitions, views, report)
     return len(report.items) == before
 
 
-def _check_counters(clauses: list[FlatClause], definitions: dict[str, list[FlatClause]], report: Report) -> None:
+def _check_cycles(
+    clauses: list[FlatClause], definitions: dict[str, list[FlatClause]], declared: Declarations, report: Report
+) -> None:
+    """Report relations that would be replaced for ever, and views that recursion goes through."""
+    views = {name for name in definitions if declared.relations[name].view}
+    found = [(group, _uses(definitions), "inlined relation") for group in components(_uses(definitions))]
+    found = [each for each in found if views.isdisjoint(each[0])]
+    if views:
+        everything: dict[str, list[FlatClause]] = {name: [] for name in definitions}
+        for clause in clauses:
+            everything.setdefault(clause.head.name, []).append(clause)
+        graph = _uses(everything)
+        found += [(group, graph, "view") for group in components(graph) if not views.isdisjoint(group)]
+    for group, graph, what in found:
+        if len(group) > 1 or group[0] in graph[group[0]]:
+            named = sorted(views.intersection(group)) if what == "view" else sorted(group)
+            listed = ", ".join(f"`{name}`" for name in named)
+            message = f"{what} {listed} depends on itself"
+            if len(named) > 1:
+                message = f"{what}s depend on each other: {listed}"
+            report.error("DL080", message, declared.relations[named[0]].node)
+
+
+def _check_counters(
+    clauses: list[FlatClause], definitions: dict[str, list[FlatClause]], views: set[str], report: Report
+) -> None:
     for clause in clauses:
         if clause.head.name in definitions and (counter := counter_of(clause)) is not None:
             message = f"`autoinc()` stands in a rule of the inlined relation `{clause.head.name}`"
@@ -197,6 +236,33 @@ def _check_counters(clauses: list[FlatClause], definitions: dict[str, list[FlatC
             if atom.name in definitions and (counter := counter_in([*atom.args])) is not None:
                 message = f"`autoinc()` stands in a use of the inlined relation `{atom.name}`"
                 report.error("DL084", message, counter)
+            elif atom.name in views and (counter := counter_of(clause)) is not None:
+                report.error("DL084", f"`autoinc()` counts facts of the view `{atom.name}`", counter)
+
+
+def _is_one(clauses: list[FlatClause]) -> bool:
+    """Whether each fact has one derivation: there is one clause, whose head has its variables."""
+    if len(clauses) != 1 or clauses[0].false or _own_variables(clauses[0]):
+        return False
+    args = clauses[0].head.args
+    return all(isinstance(a, ast.Name) for a in args) and len({n.name for a in args for n in names_of(a)}) == len(
+        args
+    )
+
+
+def _positive(aggregate: Hoisted) -> list[ast.Atom]:
+    """The atoms of an aggregate that are not negated, also of those inside it."""
+    found: list[ast.Atom] = []
+    for literal in aggregate.body:
+        if isinstance(literal, Hoisted):
+            found += _positive(literal)
+        elif isinstance(literal, ast.Atom):
+            found.append(literal)
+    return found
+
+
+def _leaves_out(atom: ast.Atom) -> bool:
+    return any(isinstance(a, ast.Underscore) for a in atom.args)
 
 
 def _own_variables(clause: FlatClause) -> bool:

@@ -59,7 +59,7 @@ class Scope:
 def scope_of(declared: Declarations, clauses: Iterable[FlatClause]) -> Scope:
     """The scope of a checked program."""
     relations = {name: _unplaced_signature(signature) for name, signature in declared.relations.items()}
-    inlined = [clause for clause in clauses if declared.relations[clause.head.name].inline]
+    inlined = [clause for clause in clauses if declared.relations[clause.head.name].unfolded]
     return Scope(
         Declarations(declared.types, relations, declared.functors),
         tuple(
@@ -127,7 +127,7 @@ class _Checker:
         self.declared, self.inlined, self.report, self.given = scope.declared, scope.inlined, report, given
         self.nodes: dict[str, ast.Parameter] = {}  # the first use of each parameter
         self.parameters: dict[str, Kind] = {}  # by their names among the variables
-        self.inlines = any(signature.inline for signature in self.declared.relations.values())
+        self.inlines = any(signature.unfolded for signature in self.declared.relations.values())
 
     def query(self, query: ParsedQuery, bindings: bool) -> Query:
         restart_fresh_names(_FIRST_FRESH)
@@ -198,7 +198,8 @@ class _Checker:
             out = [flat for flat, right in zip(flats, sound, strict=True) if right]
         self.report.raise_errors()
         if self.inlines:
-            out = expand([*self.inlined, *out], self.declared, self.report)
+            expanded = expand([*self.inlined, *out], self.declared, self.report)
+            out = [flat for flat in expanded if flat.head.name == HEAD]
             self.report.raise_errors()
         return out
 

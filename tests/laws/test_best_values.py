@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from living import examples, follows, program_of
+from living import examples, follows, on_a_machine, program_of
 
 from everlog.core.engine import Engine
 from everlog.core.engine.planning.plan import BEST
@@ -107,7 +107,8 @@ def test_every_executor_follows(name: str, data: st.DataObject) -> None:
     rules = (KEPT | COMPUTED | PLAIN)[name]
     program = program_of(BASE + rules)
     inputs, stream = data.draw(histories(rules))
-    follows(program, inputs, stream, ["follow", "mixed", "bulk", "ranked_python"])
+    with on_a_machine(data):
+        follows(program, inputs, stream, ["follow", "mixed", "bulk", "ranked_python"])
 
 
 @pytest.mark.parametrize("name", sorted((KEPT | COMPUTED | PLAIN).keys() - {"undone"}))
@@ -117,7 +118,8 @@ def test_whole_evaluation_equals_the_reference(name: str, data: st.DataObject) -
     rules = (KEPT | COMPUTED | PLAIN)[name]
     program = program_of(BASE + rules)
     inputs, _ = data.draw(histories(rules, steps=0))
-    evaluation = seminaive.evaluate(program, inputs)
+    with on_a_machine(data):
+        evaluation = seminaive.evaluate(program, inputs)
     expected = reference.evaluate(program, inputs)
     assert {name: evaluation.relation(name) for name in program.relations} == expected
 

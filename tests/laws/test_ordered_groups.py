@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from living import examples, follows, program_of
+from living import examples, follows, on_a_machine, program_of
 
 from everlog.core.engine.planning.plan import GROUPS, ORDERED, make_plan
 from everlog.core.evaluate import reference, seminaive
@@ -80,7 +80,8 @@ def histories(draw: st.DrawFn, text: str, steps: int = 8) -> tuple[dict[str, Row
 @given(st.data())
 def test_every_executor_follows(name: str, data: st.DataObject) -> None:
     inputs, stream = data.draw(histories(FORMS[name]))
-    follows(program_of(BASE + FORMS[name]), inputs, stream, ["follow", "mixed", "bulk"])
+    with on_a_machine(data):
+        follows(program_of(BASE + FORMS[name]), inputs, stream, ["follow", "mixed", "bulk"])
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -89,7 +90,9 @@ def test_every_executor_follows(name: str, data: st.DataObject) -> None:
 def test_whole_evaluation_equals_the_reference(name: str, data: st.DataObject) -> None:
     program = program_of(BASE + FORMS[name])
     inputs, _ = data.draw(histories(FORMS[name], steps=0))
-    evaluation, expected = seminaive.evaluate(program, inputs), reference.evaluate(program, inputs)
+    with on_a_machine(data):
+        evaluation = seminaive.evaluate(program, inputs)
+    expected = reference.evaluate(program, inputs)
     assert {n: sorted(map(repr, evaluation.relation(n))) for n in program.relations} == {
         n: sorted(map(repr, rows)) for n, rows in expected.items()
     }

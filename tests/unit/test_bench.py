@@ -53,6 +53,22 @@ def test_the_bench_of_plans_compares_rules_with_those_written_by_hand() -> None:
     assert done.stdout.count("by hand") == 3
 
 
+def test_flags_go_to_a_benchmark_that_has_them_and_are_an_error_elsewhere() -> None:
+    bench = [sys.executable, "-P", "-m", "everlog", "bench"]
+    words = [*bench, "plans", "--small", "--only", "mutual", "edges"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [line[:12] for line in done.stdout.splitlines()[1:4]] == ["mutual edges"] * 3
+    assert "mutual follows" not in done.stdout
+    for flags, message in (
+        (["costs", "--only", "x"], "costs has no --only"),
+        (["plans", "--json", "x", "--rounds", "3"], "--json, --rounds cannot be used with a NAME"),
+    ):
+        done = subprocess.run([*bench, *flags], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert message in done.stderr
+
+
 def test_unknown_benchmarks_are_reported() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "everlog", "bench", "nonsense"], capture_output=True, text=True, check=False

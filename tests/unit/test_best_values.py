@@ -8,10 +8,14 @@ from everlog.core.engine import Engine
 from everlog.core.evaluate import reference, seminaive
 from everlog.core.program.executor import Update
 from everlog.core.program.values import EvaluationError
+from everlog.core.proofs.missing import why_not
 from everlog.dsl.check import compile_text
+from everlog.functors import bind
 
 SHORTEST = """.decl arc(x:number, y:number, w:number)  .decl dist(x:number, d:number)
     dist(0, 0).  dist(y, min(d + w)) :- dist(x, d), arc(x, y, w)."""
+LATTICE = """.functor least(a:number, b:number):number  .lattice Low<> { Lub -> @least(_, _) }
+    .type Low = number  .decl at(x:number, v:Low)  .decl low(x:number, v:Low<>)  low(x, v) :- at(x, v)."""
 CYCLE = [(0, 1, 1), (1, 2, -3), (2, 1, 1), (2, 3, 1)]
 
 
@@ -89,3 +93,16 @@ def test_a_new_derivation_does_not_hide_the_one_that_went() -> None:
     engine.apply([Update("arc", (2, 1, 0), True), Update("arc", (0, 2, 0), False)])
     assert engine.view("dist") == {(0, 0)}
     engine.check()
+
+
+def test_why_not_tells_the_best_there_is() -> None:
+    engine = Engine(compile_text(SHORTEST))
+    engine.insert({"arc": [(0, 1, 5), (0, 2, 1), (2, 1, 1)]})
+    for value in (1, 5):  # better than there is, and derived, but not the best
+        told = why_not(engine, "dist", (1, value)).remarks
+        assert told == ("its key has dist(1, 2), the best that is derived for it",)
+    assert not why_not(engine, "dist", (9, 1)).remarks
+    engine = Engine(bind(compile_text(LATTICE), {"least": min}))
+    engine.insert({"at": [(1, 7), (1, 4)]})
+    told = why_not(engine, "low", (1, 7)).remarks
+    assert told == ("its key has low(1, 4), joined of all that is derived for it",)

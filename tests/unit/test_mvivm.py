@@ -271,6 +271,9 @@ def test_auto_sees_the_join_inside_an_aggregate() -> None:
     (part,) = told["parts"]
     assert (part["strategy"], part["update_cost"]) == ("heavy_light", "O(D^1/2) amortized")
     assert part["moves"] == [counting.moved]
+    db.add_rule(".decl two(a:number) two(a) :- r(a, b), s(b, _).")
+    (again,) = [rule["in_use"]["parts"] for rule in db.explanation()["rules"] if rule["name"] == "n#1"]
+    assert again == [part], "it is kept as before, and says so"
 
 
 def test_auto_sees_updates_in_batches() -> None:
@@ -307,6 +310,8 @@ def test_a_benign_stream_stays_with_delta_and_a_rule_moves_back_when_that_pays()
         if strategies_of(db)["q#1"] == "delta":
             break
     assert strategies_of(db)["q#1"] == "delta"
+    moves = db.explanation()["rules"][0]["in_use"]["moves"]
+    assert [move.split(" after ")[0] for move in moves] == ["to heavy_light", "to delta"]
     db._engine.check()
 
 

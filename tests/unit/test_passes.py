@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from everlog.core.engine.explain import explain_delta_code
 from everlog.core.ir.compile import compile_rule
 from everlog.core.ir.passes.gather import gather
 from everlog.core.ir.passes.hoist import hoist
 from everlog.core.ir.passes.unite import unite
+from everlog.core.ir.printer import common
 from everlog.core.ir.rule_lowering import Lowering
 from everlog.core.ir.set_listing import set_listing
 from everlog.core.ir.set_operations import SetPlan
@@ -127,3 +129,20 @@ def test_the_printed_code_is_that_of_the_plan() -> None:
         "            else: _a |= _n",
         "    return rule",
     ]
+
+
+def test_an_intersection_of_many_sets_walks_the_smallest_one() -> None:
+    walked = []
+
+    class Walked(set[object]):
+        def __and__(self, other: object) -> Walked:
+            assert isinstance(other, set)
+            walked.append(min(len(self), len(other)))
+            return Walked(set.__and__(self, other))
+
+    assert common(Walked(range(1000)), Walked(range(500, 2000)), Walked({7, 700})) == {700}
+    assert walked == [2, 2]
+    columns = "(x:number, y:number)"
+    text = f".decl a{columns} .decl b{columns} .decl c{columns} .decl k(x:number) .decl q{columns}\n"
+    text += "q(x, y) :- k(x), a(x, y), b(x, y), c(x, y)."
+    assert "_common(_S1, _S2, _S3)" in explain_delta_code(compile_text(text))

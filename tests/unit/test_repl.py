@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from everlog.core.engine import watch
 from everlog.repl import table
 from everlog.repl.loop import run_script
 from everlog.repl.session import Places, Session
@@ -282,6 +283,19 @@ def test_a_mistake_is_reported_and_nothing_is_lost(line: str, told: str) -> None
     assert "should not have happened" not in answer
     assert talk.say(".dump") == before
     assert talk.session.status is None
+
+
+def test_prof_says_when_a_rule_moved_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LEAST", 0)
+    monkeypatch.setattr(watch, "PRICE", 0)
+    pair = "(x:number, y:number)"
+    talk = Talk(*(f".decl {name}{pair}" for name in "rst"), ".decl q(x:number, y:number, z:number)")
+    talk.say("q(x, y, z) :- r(x, y), s(y, z), t(x, z).")
+    talk.session.db.insert("s", [(0, 2 * n) for n in range(3000)])
+    talk.session.db.insert("t", [(0, 2 * n + 1) for n in range(3000)])
+    assert "moved" not in talk.say("r(0, 0).", ".prof")
+    answer = talk.say(*["-r(0, 0).", "r(0, 0)."] * 3, ".prof")
+    assert re.search(r"q#1 moved to \w+ after step \d+: delta did \d+ units of work for a row", answer)
 
 
 def test_what_fails_inside_a_step_changes_nothing() -> None:

@@ -67,7 +67,8 @@ class JoinedRule:
         self.store, self.rule, self.strategy = store, rule, strategy
         self.view: JoinView | None = None
         self._time = store.time_of(rule)
-        summed = want.summed if JOINS[strategy].totals else ""
+        totals = JOINS[strategy].totals
+        summed, averaged = (want.summed, want.averaged) if totals else ((), "")
         run = want.rule if summed else rule
         query = query_of(run)
         self.shape = store.shapes[rule.head.relation]
@@ -87,7 +88,9 @@ class JoinedRule:
             store.shapes[self._name] = self._joined
             joined = Atom(self._name, tuple(map(Variable, kept)))
             self.rest = Task(store, evolve(run, body=(joined, *above_the_join(rule))), 0, Use(Action.COUNT))
-        self.asked = Asked(query, kept, bounds_of(rule), counting=True, enumerated=False, summed=summed)
+        self.asked = Asked(
+            query, kept, bounds_of(rule), counting=True, enumerated=False, summed=summed, averaged=averaged
+        )
         self.matches = self.losses = self.rows = 0
         self.rows_of: dict[str, int] = dict.fromkeys(self.copies, 0)
         self._step = JOINS[strategy].step
@@ -207,7 +210,9 @@ class JoinedRule:
         size = sum(1 for _ in self.store.shapes[relation].rows_of(facts)) * len(tasks)
         own = self.work - self._trial_work
         allowed = own // TRIED - self._trial_work
-        if allowed < 2 * size * own // self.rows:  # too little to tell delta from the view
+        wanted = 2 * size * own // self.rows
+        if allowed < wanted:  # too little to tell delta from the view
+            self._trial_at = self.rows + 1 + (wanted - allowed) * TRIED * self.rows // own
             return
         self._trial_at = self.rows + 1 + self._draw.randrange(2 * APART)
         self._tried[3] = allowed

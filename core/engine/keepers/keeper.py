@@ -144,6 +144,10 @@ class Keeper:
         """Restore what `state` returned for the same base facts and inputs."""
         raise NotImplementedError
 
+    def size_of(self, relation: str) -> int:
+        """The number of facts, as far as it is known without looking for them."""
+        return len(self.store.tables[relation])
+
     def containers(self, relation: str) -> list[object]:
         """The containers of a relation, to count bytes."""
         table = self.store.tables[relation]

@@ -21,8 +21,10 @@ from everlog.core.engine.keepers.merging import ClassKeeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper
 from everlog.core.engine.keepers.recursive.ranked import RankedKeeper
 from everlog.core.engine.keepers.recursive.ranked_python import PythonRankedKeeper
+from everlog.core.engine.keepers.views.view_keeper import ViewKeeper
 from everlog.core.engine.planning import plan
 from everlog.core.engine.planning.plan import PlannedUnit
+from everlog.core.engine.planning.view_rules import VIEW
 from everlog.core.engine.stepping.store import Store
 
 KEEPERS: dict[str, type[Keeper]] = {
@@ -36,6 +38,7 @@ KEEPERS: dict[str, type[Keeper]] = {
     plan.CLASSES: ClassKeeper,
     plan.RANKED: RankedKeeper,
     plan.RANKED_PYTHON: PythonRankedKeeper,
+    VIEW: ViewKeeper,
     plan.RECOMPUTE: RecomputeKeeper,
 }
 

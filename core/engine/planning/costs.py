@@ -48,6 +48,7 @@ from everlog.core.engine.planning.plan import (
 )
 from everlog.core.engine.planning.systems import systems
 from everlog.core.engine.planning.told_rules import Told, is_made
+from everlog.core.engine.planning.view_rules import SEARCHED, VIEW, counted_order
 from everlog.core.joins.exponents import (
     growing_exponent,
     growing_refuge_of,
@@ -190,6 +191,10 @@ class RuleCost:
         """What one update costs with the strategy in use; None where nothing is promised."""
         if self.in_use.strategy == ORDERED:  # a search; the intervals that change are its `spread`
             return Promise(Fraction(0), searches=True)
+        if self.in_use.strategy == SEARCHED:
+            return Promise(Fraction(0))
+        if self.in_use.strategy == VIEW and (counted := counted_order(self.query)) is not None:
+            return Promise(counted.update)
         if self.query_class == "recursive" or self.in_use.strategy not in JOINS:
             return None
         own = self._own

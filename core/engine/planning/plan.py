@@ -23,6 +23,7 @@ from everlog.core.engine.planning.flow_rules import Flow, NoFlow, classes_of, fl
 from everlog.core.engine.planning.normal import Group, NeedsItself, Normaliser
 from everlog.core.engine.planning.ranked_rules import why_not_ranked
 from everlog.core.engine.planning.systems import Fit, NoSuchStrategy, systems, with_auxiliaries
+from everlog.core.engine.planning.view_rules import VIEW, how_read, named_wildcards
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.joins.join_strategies import AUTO, DELTA, JOINS
 from everlog.core.joins.strategy_choice import (
@@ -166,13 +167,14 @@ def _made(program: Program, asked: dict[str, str], demands: Demands) -> tuple[Pl
         kept, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
         joins = {}
         if strategy in (COUNTS, GROUPS):
-            wants = {rule.name: wanted_of(rule, kept) for rule in unit.rules}
-            joins = {rule.name: wishes.join(rule, normal, insert_only, wants[rule.name]) for rule in unit.rules}
+            joins = {r.name: wishes.join(r, normal, insert_only, wanted_of(r, kept)) for r in unit.rules}
+        elif strategy == VIEW:
+            joins = {rule.name: how_read(rule, normal) for rule in unit.rules}
         grown = growing[unit.relations[0]][0] if unit.relations[0] in growing else None
         planned.append(PlannedUnit(unit, strategy, why, kept, joins, fit, grown))
-    shapes = dict(shapes_of(normal, ordered))
-    shapes.update({name: shape_of(normaliser.relations[name].arity, 1) for name in normaliser.groups})
-    shapes.update({name: PairShape(value) for name, value in value_columns.items()})
+    groups = {name: shape_of(normaliser.relations[name].arity, 1) for name in normaliser.groups}
+    pairs = {name: PairShape(value) for name, value in value_columns.items()}
+    shapes = {**shapes_of(normal, ordered), **groups, **pairs}
     written = {rule.name: rule for rule in program.rules}
     given = {} if demand is None else asked_values(demand, demands)
     return Plan(normal, tuple(planned), shapes, written, demand, given), wishes.refused
@@ -307,7 +309,7 @@ class Wishes:
 
 def wanted_of(rule: p.Rule, group: Group | None) -> Wanted:
     """What a rule wants of its join, as a rule of a relation or of an aggregate."""
-    return wanted(rule) if group is None else wanted(rule, group.op, None if group.may_fail else group.kind)
+    return wanted(rule) if group is None else wanted(rule, group.op, group.target)
 
 
 def _named(program: Program) -> Program:
@@ -325,6 +327,8 @@ def _named(program: Program) -> Program:
 def _planned(
     program: Program, unit: Unit, normaliser: Normaliser, wishes: Wishes
 ) -> tuple[str, str, list[p.Rule], Fit | Flow | GrowingUnit | None]:
+    if program.relations[unit.relations[0]].view:
+        return VIEW, "declared `.view`", [named_wildcards(rule) for rule in unit.rules], None
     special = special_reason(program, unit)
     grown = growing_unit(program, unit)
     if grown is not None:
@@ -354,7 +358,7 @@ def _planned(
         return RECOMPUTE, special, list(unit.rules), None
     before = dict(normaliser.relations), list(normaliser.rules), dict(normaliser.groups)
     try:
-        named = [_without_wildcards(rule, own) for rule in unit.rules] if best else unit.rules
+        named = [named_wildcards(rule, own) for rule in unit.rules] if best else unit.rules
         rules = [normaliser.rule(rule, own) for rule in named]
     except NeedsItself as reason:
         normaliser.relations, normaliser.rules, normaliser.groups = before
@@ -386,7 +390,7 @@ def _grown(
     own = frozenset((*unit.relations, *grown.relations))
     before = dict(normaliser.relations), list(normaliser.rules), dict(normaliser.groups)
     try:
-        rules = [normaliser.rule(_without_wildcards(rule, own), own) for rule in grown.rules]
+        rules = [normaliser.rule(named_wildcards(rule, own), own) for rule in grown.rules]
     except NeedsItself as reason:
         normaliser.relations, normaliser.rules, normaliser.groups = before
         return RECOMPUTE, str(reason), list(unit.rules), None
@@ -401,20 +405,6 @@ def _best_of(program: Program, unit: Unit, special: str) -> tuple[str, str]:
         return "", special if known is None else f"{special}; {maps}"
     word = "least" if next(iter(maps.values())).op == "min" else "greatest"
     return f"a map to the {word} value of its column", ""
-
-
-def _without_wildcards(rule: p.Rule, unit: frozenset[str]) -> p.Rule:
-    """The rule with a variable for each `_` in atoms of the unit, which then need no projection."""
-    body = [
-        p.Atom(
-            x.relation,
-            tuple(p.Variable(f"_@{n}.{m}") if isinstance(a, p.Wildcard) else a for m, a in enumerate(x.args)),
-        )
-        if isinstance(x, p.Atom) and x.relation in unit
-        else x
-        for n, x in enumerate(rule.body)
-    ]
-    return evolve(rule, body=tuple(body))
 
 
 def follows_pairs(program: Program, unit: Unit) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from everlog.core.engine.stepping.found_changes import FoundChange, FoundFacts
 from everlog.core.native.words import are_words
 from everlog.core.program import Row
 from everlog.core.runtime.collector import without_collections
@@ -16,6 +17,7 @@ class ToldChanges(Mapping[str, Mapping[Row, int]]):
     """relation → fact → +1 or -1; a relation without change is absent.
 
     A bulk load may change millions of facts that no caller reads, so rows are made on demand.
+    Those of a view are found each time that they are read, until the next step.
     """
 
     __slots__ = ("_facts", "_rows", "_shapes")
@@ -37,10 +39,12 @@ class ToldChanges(Mapping[str, Mapping[Row, int]]):
         told._rows = {**self._rows, **rows}
         return told
 
-    def __getitem__(self, relation: str) -> dict[Row, int]:
+    def __getitem__(self, relation: str) -> Mapping[Row, int]:
         rows = self._rows.get(relation)
         if rows is None:
             gone, new = self._facts[relation]
+            if isinstance(gone, FoundFacts) and isinstance(new, FoundFacts):
+                return FoundChange(gone, new)
             shape = self._shapes[relation]
             signed = _signed_rows if len(gone) + len(new) <= FEW else _many_signed_rows
             rows = self._rows[relation] = signed(shape, gone, new)
@@ -76,7 +80,7 @@ FEW = 16  # rows or sets: too few to trigger the garbage collector
 
 def rows_of_change(shape: Shape, facts: Facts) -> Iterable[Row]:
     """The facts of a change as rows, in whatever form they are told."""
-    if isinstance(facts, BaseRows) or are_words(facts):
+    if isinstance(facts, BaseRows | FoundFacts) or are_words(facts):
         return facts
     if isinstance(facts, SharedDelta) and isinstance(shape, PairShape):
         return facts.rows(shape)
@@ -85,7 +89,7 @@ def rows_of_change(shape: Shape, facts: Facts) -> Iterable[Row]:
 
 def size_of_change(shape: Shape, facts: Facts) -> int:
     """The number of facts of a change."""
-    if isinstance(facts, BaseRows) or are_words(facts):
+    if isinstance(facts, BaseRows | FoundFacts) or are_words(facts):
         return len(facts)
     if isinstance(facts, SharedDelta):
         return sum(1 for _ in rows_of_change(shape, facts))

@@ -38,6 +38,7 @@ from everlog.core.program.program import (
     Term,
     Variable,
     atoms_of,
+    calls_of,
     draws_numbers,
 )
 from everlog.core.program.shown import shown_aggregate
@@ -111,9 +112,12 @@ def as_joined_maps(program: Program, unit: Unit) -> GrowingUnit | None:
         relation = program.relations[name]
         if relation.equivalence or relation.choices or name in program.limits:
             return None
-    return GrowingUnit(
-        unit.rules, joined={name: joined_by_order(program.relations[name], known) for name, known in maps.items()}
+    adds = any(
+        sum(atom.relation in maps for atom, _ in atoms_of(rule.body)) > 1 and any(True for _ in calls_of(rule))
+        for rule in unit.rules
     )
+    joined = {name: joined_by_order(program.relations[name], known, adds) for name, known in maps.items()}
+    return GrowingUnit(unit.rules, joined=joined)
 
 
 # ── totals and contributions ─────────────────────────────────────────────────────────────────

@@ -15,9 +15,11 @@ from attrs import frozen
 from everlog.core.program.aggregates.best_values import BestMap, check_ordered
 from everlog.core.program.functors import call_functor
 from everlog.core.program.order import ordered
-from everlog.core.program.program import Functor, Relation, Row, Value
+from everlog.core.program.program import Functor, Kind, Relation, Row, Value, quoted
+from everlog.core.program.values import EvaluationError
 
 Join = Callable[[Any, Any], Value]
+_FAR = 2**62  # two values up to here can be added
 
 
 @frozen
@@ -28,6 +30,7 @@ class Joined:
     key: tuple[int, ...]
     joins: tuple[tuple[int, Join], ...]
     bottoms: tuple[tuple[int, Value], ...] = ()
+    checked: Callable[[Row], None] = lambda row: None  # raises an error for a fact that cannot be
 
     def key_of(self, row: Row) -> Row:
         return tuple([row[column] for column in self.key])
@@ -47,6 +50,7 @@ class Joined:
         """One fact for each key, joined in sorted order."""
         found: dict[Row, Row] = {}
         for row in ordered(rows):
+            self.checked(row)
             key = self.key_of(row)
             found[key] = self.together(found[key], row) if key in found else row
         return {key: row for key, row in found.items() if self.is_there(row)}
@@ -63,17 +67,30 @@ def joined_by_lattices(relation: Relation, functors: Mapping[str, Functor]) -> J
     return Joined(relation.name, key, joins, bottoms)
 
 
-def joined_by_order(relation: Relation, known: BestMap) -> Joined:
-    """How the facts of a map to a least or greatest value are joined."""
-    better = min if known.op == "min" else max
+def joined_by_order(relation: Relation, known: BestMap, adds: bool) -> Joined:
+    """How the facts of a map to a least or greatest value are joined.
 
-    def best(one: Any, other: Any) -> Value:
-        check_ordered(one, relation.name)
-        check_ordered(other, relation.name)
-        return better(one, other)  # type: ignore[no-any-return]
+    `adds`: some rule adds its values to each other.  Then a cycle that improves on itself doubles
+    the value in each round, and would soon pass the last number.
+    """
+    least = known.op == "min"
+    better: Join = min if least else max
+    kind = relation.columns[known.column].kind
+    bounded = adds and kind in (Kind.NUMBER, Kind.UNSIGNED)
+
+    def checked(row: Row) -> None:
+        value: Any = row[known.column]
+        check_ordered(value, relation.name)
+        if bounded and (value < -_FAR if least else value > _FAR):
+            values = [quoted(v) if isinstance(v, str) else str(v) for v in row]
+            values[known.column] = "_"
+            shown, word = ", ".join(values), "smaller" if least else "larger"
+            raise EvaluationError(
+                f"`{relation.name}` has no best value: {relation.name}({shown}) becomes {word} for ever"
+            )
 
     key = tuple(n for n in range(relation.arity) if n != known.column)
-    return Joined(relation.name, key, ((known.column, best),))
+    return Joined(relation.name, key, ((known.column, better),), checked=checked)
 
 
 def _lub(functor: Functor) -> Join:

@@ -9,7 +9,7 @@ syntax keyword everlogBoolean true false
 syntax keyword everlogKeyword input output printsize overridable eqrel inline no_inline magic no_magic brie btree btree_delete nil debug_delta stateful
 syntax keyword everlogType number unsigned float symbol
 syntax match everlogKeyword /\<choice-domain\>/
-syntax match everlogDirective /\.\(comp\|decl\|functor\|init\|input\|insert_only\|lattice\|limitsize\|number_type\|output\|override\|plan\|pragma\|printsize\|strategy\|symbol_type\|type\|include\|once\)\>/
+syntax match everlogDirective /\.\(comp\|decl\|functor\|init\|input\|insert_only\|lattice\|limitsize\|number_type\|output\|override\|plan\|pragma\|printsize\|strategy\|symbol_type\|type\|view\|include\|once\)\>/
 syntax match everlogNumber /\<\d\+\(\.\d\+\([eE][+-]\?\d\+\)\?\)\?u\?\>/
 syntax match everlogNumber /\<0x\x\+u\?\>\|\<0b[01]\+u\?\>/
 syntax match everlogFunction /@[A-Za-z_?][A-Za-z0-9_?]*/

@@ -105,6 +105,7 @@ DIRECTIVE_HELP: dict[str, str] = {
     ".printsize": "prints the number of facts of a relation",
     ".limitsize": "stops the recursion of a relation: `.limitsize r(n=10)`",
     ".insert_only": "facts of this relation are never deleted, which makes its rules cheaper to maintain",
+    ".view": "the facts of this relation are not stored: they are found when somebody asks",
     ".type": "declares a type: `.type Id <: number`, `.type Any = A | B`",
     ".functor": "declares a function in Python: `.functor f(x:number):symbol`",
     ".pragma": 'a setting: `.pragma "key" "value"`',

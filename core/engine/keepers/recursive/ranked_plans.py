@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from attrs import evolve, frozen
 
 from everlog.core import program as p
-from everlog.core.codegen.join_order import Estimate, Ordering
+from everlog.core.codegen.join_estimates import Estimate
+from everlog.core.codegen.join_order import Ordering
 from everlog.core.ir.lowering import lower_living
 from everlog.core.ir.operations import Plan
 from everlog.core.native.words import KIND_NUMBERS
