@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from everlog.core.program import Kind, Relation, Row, Value
+from everlog.core.storage.shape import Column
 
 if TYPE_CHECKING:
     from everlog.core.native import _machine as machine
@@ -28,12 +29,12 @@ def column_of(words: memoryview, kind: Kind, symbols: machine.Symbols) -> Sequen
     """The values of a column of words: an array, or a list of symbols."""
     if kind is Kind.SYMBOL:
         return symbols.texts_of(words.cast("q"))
-    column: array[Any] = array(_CODES[kind])
+    column: array[int] | array[float] = array(_CODES[kind])
     column.frombytes(words)
     return column
 
 
-def words_of(column: Sequence[Any], kind: Kind, symbols: machine.Symbols) -> bytes | memoryview:
+def words_of(column: Column, kind: Kind, symbols: machine.Symbols) -> bytes | memoryview:
     """The inverse of `column_of`, for any array of integers."""
     from everlog.core.native import _machine as machine
 
