@@ -130,11 +130,8 @@ def _made(program: Program, asked: dict[str, str], demands: Demands) -> tuple[Pl
     rules: list[p.Rule] = []
     for unit in units(program):
         strategy, why, own, fit = _planned(program, unit, normaliser, wishes)
-        if strategy == RANKED:
-            shared = {name for name, (kept, _) in chosen.items() if kept in (FLOW, CLASSES)}
-            reason = why_not_ranked(program, own, shared)
-            if reason:
-                strategy, why = RANKED_PYTHON, f"{why}; {reason}"
+        part = demand is not None and unit.relations[0] in demand.made
+        strategy, why = _on_machine(program, unit, own, strategy, why, chosen, part)
         if isinstance(fit, Flow):
             normaliser.relations.update(fit.relations)
             normaliser.rules += fit.added
@@ -178,6 +175,30 @@ def _made(program: Program, asked: dict[str, str], demands: Demands) -> tuple[Pl
     written = {rule.name: rule for rule in program.rules}
     given = {} if demand is None else asked_values(demand, demands)
     return Plan(normal, tuple(planned), shapes, written, demand, given), wishes.refused
+
+
+def _on_machine(
+    program: Program,
+    unit: Unit,
+    rules: list[p.Rule],
+    strategy: str,
+    why: str,
+    chosen: Mapping[str, tuple[str, str]],
+    part: bool,
+) -> tuple[str, str]:
+    """Whether the compiled machine keeps a unit with ranks.
+
+    A part of a relation on demand that reads ranked relations is ranked, too, also if it is not
+    recursive: what they tell are words, which other keepers would first make values of.
+    """
+    reads_ranked = any(chosen.get(name, ("", ""))[0] == RANKED for name in unit.reads)
+    if strategy != RANKED and not (strategy == COUNTS and part and reads_ranked):
+        return strategy, why
+    shared = {name for name, (kept, _) in chosen.items() if kept in (FLOW, CLASSES)}
+    reason = why_not_ranked(program, rules, shared)
+    if not reason:
+        return RANKED, why
+    return (RANKED_PYTHON, f"{why}; {reason}") if strategy == RANKED else (strategy, why)
 
 
 def _added(growing: Mapping[str, tuple[GrowingUnit, str]]) -> dict[str, p.Relation]:
