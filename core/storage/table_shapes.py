@@ -297,7 +297,7 @@ class PairShape(ShapeOf[PairFacts]):
             return list(self.rows_of(facts))
         keys = list(facts)
         found: list[Row] = []
-        places = range(0, total - total % size, total // size)[:size]  # evenly spread over all pairs
+        places = [number * total // size for number in range(size)]  # evenly spread over all pairs
         for place, at in zip(places, map(bisect, repeat(ends), places), strict=True):
             key = keys[at]
             values = facts[key]
