@@ -7,6 +7,7 @@ where it does not reach.
 
 Then a path of three joins, through one node in the middle, is declared a view: load, memory, the
 first answer, membership, the number of answers and updates, beside a database without the view.
+Last, aggregates over a join whose rows meet in a few hubs: how an update grows with the hubs.
 
     python -P -m everlog.bench.ask [EDGES [ROWS]]
 """
@@ -18,6 +19,7 @@ import random
 import sys
 from collections.abc import Callable
 from itertools import islice
+from math import log
 from time import perf_counter, process_time
 
 from everlog import Database
@@ -150,6 +152,54 @@ def stored_not(rows: int) -> None:
     print(f"with their number {told:.1f} µs")
 
 
+AGGREGATES = ("count", "sum x", "sum a * x", "sum x * x", "mean x", "min x", "max x")
+HUBS = 3
+
+
+def hub_rows(rows: int) -> dict[str, list[tuple[int, int]]]:
+    """Two relations whose rows meet in a few hubs, and one that joins hubs with each other."""
+    hubs = range(HUBS)
+    return {
+        "r": [(n, n % HUBS) for n in range(rows)],
+        "s": [(b, c) for b in hubs for c in hubs] + [(n, n) for n in range(HUBS, rows)],
+        "t": [(n % HUBS, n) for n in range(rows)],
+    }
+
+
+def update_seconds(what: str, rows: int, updates: int) -> float:
+    """Of one update of a hub, with the aggregate settled in its view."""
+    kind = "float" if what.startswith("mean") else "number"
+    rule = f".decl q(v:{kind}) q(v) :- v = {what} : {{ r(a, b), s(b, c), t(c, x) }}."
+    db = Database.from_text(f"{TABLES} {rule}")
+    db.insert_all(hub_rows(rows))
+    changed = [
+        [("r", (rows + n, n % HUBS)), ("t", (n % HUBS, rows + n)), ("s", (n % HUBS, HUBS + n))]
+        for n in range(updates)
+    ]
+
+    def play(part: list[list[tuple[str, tuple[int, int]]]]) -> None:
+        for some in part:
+            for relation, row in some:
+                db.insert(relation, row)
+            for relation, row in some:
+                db.delete(relation, row)
+
+    play(changed[: updates // 2])
+    start = process_time()
+    play(changed[updates // 2 :])
+    return (process_time() - start) / (6 * (updates - updates // 2))
+
+
+def over_hubs(most: int) -> None:
+    """How an update of an aggregate over a join grows with the hubs."""
+    sizes = [most // 16, most // 4, most]
+    print(f"aggregates over r(a, b), s(b, c), t(c, x) with {HUBS} hubs; an update, {sizes} rows each")
+    for what in AGGREGATES:
+        spent = [update_seconds(what, size, 400) for size in sizes]
+        slope = log(spent[-1] / spent[0]) / log(sizes[-1] / sizes[0])
+        print(f"  {what:<10} {', '.join(f'{each * 1e6:.0f}' for each in spent)} µs: slope {slope:+.2f}")
+
+
 def main() -> None:
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     draw = random.Random(1)
@@ -170,6 +220,7 @@ def main() -> None:
     most = int(sys.argv[2]) if len(sys.argv) > 2 else 400_000
     for rows in (most // 4, most // 2, most):
         stored_not(rows)
+    over_hubs(most // 4)
 
 
 if __name__ == "__main__":

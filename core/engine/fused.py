@@ -193,7 +193,7 @@ class Function:
         plan = self.orders.get((rule.name, task.position))
         if plan is None:
             plan = planned(rule, task.position, store.shapes, store.statistics(rule), use, sets=False)
-            self.orders[rule.name, task.position] = plan
+            self.orders[rule.name, task.position] = store.plans[rule.name, task.position] = plan
         plan = evolve(plan, use=use)
         printer = RowPrinter(
             store.shapes,

@@ -6,8 +6,9 @@ each atom.  Where a unit works in another way, no order is chosen, and what is d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from everlog.core.codegen.join_estimates import Estimate
 from everlog.core.codegen.join_order import Ordering
 from everlog.core.engine.network import Network
 from everlog.core.engine.planning.plan import (
@@ -20,9 +21,13 @@ from everlog.core.engine.planning.plan import (
     RANKED_PYTHON,
     RECOMPUTE,
 )
+from everlog.core.engine.stepping.store import Store
 from everlog.core.evaluate.shown_plans import WITHOUT_EFFECT, ShownPlan, plan_of_estimates
+from everlog.core.ir.compile import planned
+from everlog.core.ir.uses import Action, Use
 from everlog.core.joins.join_strategies import DELTA
 from everlog.core.program import Atom, Rule
+from everlog.core.program.bodies import variables_of_literal
 
 _INSTEAD = {
     FLOW: "no order of joins: sets flow through the components of a graph, all rules at once",
@@ -38,18 +43,29 @@ def join_plans(network: Network, only: str | None = None) -> Iterator[ShownPlan]
     for rule in store.plan.program.rules:
         if only not in (None, rule.name, rule.head.relation):
             continue
-        planned = network.home[rule.head.relation].planned
+        kept = network.home[rule.head.relation].planned
         atoms = [place for place, literal in enumerate(rule.body) if isinstance(literal, Atom)]
-        if len(atoms) < 2 and not planned.unit.recursive:
+        if len(atoms) < 2 and not kept.unit.recursive:
             continue
         strategy = network.strategy_now(rule)
         if strategy in (DELTA, COUNTS, RANKED, RANKED_PYTHON, RECOMPUTE):
             for delta in (None,) if strategy == RECOMPUTE else (None, *atoms):
-                known = store.statistics(rule)
-                ordering = Ordering(rule.body, known, first=delta, fixed=rule.order_of(delta))
-                yield plan_of_estimates(rule, delta, ordering.chosen())
+                yield plan_of_estimates(rule, delta, _estimates(store, rule, delta, strategy))
         elif rule.name in store.plan.written:
-            yield ShownPlan(str(rule), None, False, (), instead=_instead(rule, strategy, planned.why))
+            yield ShownPlan(str(rule), None, False, (), instead=_instead(rule, strategy, kept.why))
+
+
+def _estimates(store: Store, rule: Rule, delta: int | None, strategy: str) -> Sequence[Estimate]:
+    """The order that a version of a rule was compiled with, or would be now."""
+    known = store.statistics(rule)
+    if strategy in (DELTA, COUNTS):
+        use = Use(Action.COUNT, living=True, failing=store.failing)
+        used = store.plans.get((rule.name, delta))
+        if used is not None and used.rule.body[: len(rule.body)] == rule.body:
+            return used.estimates
+        return planned(rule, delta, store.shapes, known, use).estimates
+    every = frozenset(v for literal in rule.body for v in variables_of_literal(literal))
+    return Ordering(rule.body, known, first=delta, kept=every, fixed=rule.order_of(delta)).chosen()
 
 
 def _instead(rule: Rule, strategy: str, why: str) -> str:

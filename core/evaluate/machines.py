@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from everlog.core.evaluate.flow import flow_steps
 from everlog.core.evaluate.native_best import why_not_settled
 from everlog.core.evaluate.ordered import key_steps
+from everlog.core.evaluate.subsume import dominances
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.native.availability import why_not
 from everlog.core.native.coverage import uncovered
@@ -43,6 +44,15 @@ def read_as_words(program: Program) -> set[str]:
         if unit.rules or unit.subsumptions:
             (in_python if why else native).update(unit.reads, unit.relations)
     return native - in_python
+
+
+def joined_at_once(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> str:
+    """Why the rules of a unit are joined in no order of their own; empty if they are."""
+    if unit.recursive and flow_steps(program, unit, shapes):
+        return "sets flow through the components of a graph, all rules at once"
+    if unit.recursive and key_steps(program, unit, shapes):
+        return "each key is settled once, in order"
+    return ""
 
 
 def _shares_sets(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> bool:
@@ -77,9 +87,8 @@ def why_python(program: Program, unit: Unit, shapes: Mapping[str, Shape], shared
         return "its recursion goes through running totals"
     if unit.subsumptions:
         maps = only_maps(program, unit)
-        if isinstance(maps, str):
-            return f"{unit.subsumptions[0].dominated.relation} has a subsumption"
-        return _why_not_read(unit, shared) or why_not_settled(program, unit, maps)
+        why = _why_not_subsumed(program, unit) if isinstance(maps, str) else why_not_settled(program, unit, maps)
+        return _why_not_read(unit, shared) or why
     if unit.recursive and flow_steps(program, unit, shapes):
         return "its sets flow through the components of a graph"
     if unit.recursive and key_steps(program, unit, shapes):
@@ -88,6 +97,20 @@ def why_python(program: Program, unit: Unit, shapes: Mapping[str, Shape], shared
         return "each recursive rule carries a column along, so that whole sets move at once"
     uncovered_rules = filter(None, (uncovered(rule, named=True) for rule in unit.rules if not draws_numbers(rule)))
     return _why_not_read(unit, shared) or next(uncovered_rules, "")
+
+
+def _why_not_subsumed(program: Program, unit: Unit) -> str:
+    """Why the compiled machine does not run a unit with subsumption; empty if it does."""
+    if any(draws_numbers(rule) for rule in unit.rules):
+        return "its facts are numbered, and a subsumption takes some away"
+    if any(program.relations[name].choices for name in unit.relations):
+        return "its facts are chosen, and a subsumption takes some away"
+    found = dominances(unit.subsumptions)
+    circle = next((name for name, dominance in found.items() if dominance.in_pairs), "")
+    if circle:
+        return f"facts of {circle} may dominate each other in a circle"
+    rules = (*unit.rules, *(rule for dominance in found.values() for rule in dominance.rules))
+    return next(filter(None, map(uncovered, rules)), "")
 
 
 def _why_not_read(unit: Unit, shared: Collection[str]) -> str:

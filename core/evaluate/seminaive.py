@@ -26,24 +26,25 @@ from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.flow import flow, flow_steps
 from everlog.core.evaluate.growing_rounds import Growth
-from everlog.core.evaluate.machines import machines
+from everlog.core.evaluate.machines import machines, why_python
 from everlog.core.evaluate.native_best import NativeMaps
 from everlog.core.evaluate.native_rounds import NativeRounds
+from everlog.core.evaluate.native_subsumed import NativeSubsumed
 from everlog.core.evaluate.ordered import key_levels, key_steps
 from everlog.core.evaluate.profile import RunProfile, UnitRuns
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.shown_plans import plan_of_estimates
-from everlog.core.evaluate.subsume import dominance_rule, dominated
+from everlog.core.evaluate.subsume import dominances
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.evaluate.watched_rule import WatchedRule, is_watched
 from everlog.core.ir.compile import Compiled, Run, compile_late, compile_rule
 from everlog.core.ir.printer import Access
 from everlog.core.ir.uses import Action, Meter, Use
-from everlog.core.native.availability import NotAWord, Undefined
+from everlog.core.native.availability import NotAWord, Undefined, why_not
 from everlog.core.native.words import is_words
 from everlog.core.program import Program, Row, Rule, Value
-from everlog.core.program.aggregates.best_values import BestMap, best_maps, only_maps
+from everlog.core.program.aggregates.best_values import BestMap, only_maps
 from everlog.core.program.aggregates.growing import GrowingUnit, as_joined_maps, growing_unit
 from everlog.core.program.carried import Steps
 from everlog.core.program.dependencies import Unit, units
@@ -52,12 +53,14 @@ from everlog.core.runtime.collector import collector_paused
 from everlog.core.runtime.guards import Guard, Limits
 from everlog.core.storage.equivalence import Equivalence
 from everlog.core.storage.shape import Facts, Key, Shape
+from everlog.core.storage.shared_values import SharedTable
 from everlog.core.storage.table_shapes import shape_of
 from everlog.core.storage.table_statistics import Guess, Sampled, Statistics, Thorough
 from everlog.core.storage.tables import Table, TableOf
 
 Progress = Callable[[str, int, int], None]
 _MANY = 10_000  # facts between two checks of the limits
+_WORTH_WORDS = 10_000  # facts of a unit that is computed anew: fewer take Python as long as planning
 _KEY = 1e-6  # seconds per key of an index, before any measurement
 
 
@@ -143,12 +146,12 @@ def _evaluated(
     relations.begin, context.tables = context.loaded, relations.tables
     order = list(order)
     waiting = _readers(unit for unit, _ in order)
-    for unit, why_python in order:
+    for unit, reason in order:
         joins = any(program.relations[name].lattices for name in unit.relations)
         if not (unit.rules or unit.recursive or unit.subsumptions or joins):
             continue
-        if why_python or not _run_natively(context, unit, relations, profile, jobs):
-            with _recorded(profile, unit, why_python or "a functor has no value") as runs:
+        if reason or not _run_natively(context, unit, relations, profile, jobs):
+            with _recorded(profile, unit, reason or "a functor has no value") as runs:
                 UnitRun(context, unit, runs).run()
                 if runs is not None:
                     context.tell_plans(unit, runs)
@@ -186,8 +189,11 @@ def _run_natively(
 def _native_rounds(context: Context, unit: Unit, relations: Relations, jobs: int) -> NativeRounds:
     program, guard, progress = context.program, context.guard, context.progress
     if unit.subsumptions:
-        maps = best_maps(program, unit.relations)
-        return NativeMaps(program, unit, relations, guard, progress, maps)
+        maps = only_maps(program, unit)
+        if isinstance(maps, dict):
+            return NativeMaps(program, unit, relations, guard, progress, maps)
+        judged = dominances(unit.subsumptions)
+        return NativeSubsumed(program, unit, relations, context.counting, guard, progress, judged)
     return NativeRounds(program, unit, relations, context.counting, guard, progress, jobs)
 
 
@@ -257,12 +263,34 @@ class Context:
         table.merge(shape.facts_of(rows))
         return table
 
-    def run(self, unit: Unit, base: Mapping[str, Iterable[Row]]) -> dict[str, Table]:
+    def run(self, unit: Unit, base: Mapping[str, Collection[Row]]) -> dict[str, Table]:
         """The relations of a unit, in new tables, from base facts and the tables it reads."""
+        found = self._natively_run(unit, base)
+        if found is not None:
+            return found
         for name in unit.relations:
             self.load(name, base[name])
         UnitRun(self, unit).run()
         return {name: self.tables[name] for name in unit.relations}
+
+    def _natively_run(self, unit: Unit, base: Mapping[str, Collection[Row]]) -> dict[str, Table] | None:
+        """The same on the compiled machine, where that is worth making words of the facts."""
+        read = {name: self.tables[name] for name in unit.reads.difference(unit.relations)}
+        facts = sum(map(len, read.values())) + sum(len(base[name]) for name in unit.relations)
+        shared = {name for name, table in read.items() if isinstance(table, Equivalence | SharedTable)}
+        if facts < _WORTH_WORDS or why_not() or why_python(self.program, unit, self.shapes, shared):
+            return None
+        relations = Relations(self.program, self.shapes, base)
+        relations.begin = self.loaded
+        relations.tables.update(read)
+        before = self.guard.facts
+        try:
+            if not _run_natively(self, unit, relations, None, 1):
+                return None
+        except NotAWord:
+            self.guard.facts = before
+            return None
+        return {name: relations.tables[name] for name in unit.relations}
 
     def _statistics(self, rule: Rule, unit: Unit) -> dict[str, Statistics]:
         """Statistics of the relations that a rule reads; guesses for those of its unit."""
@@ -442,7 +470,7 @@ class UnitRun(Rounds):
                 self.once.append(_Task(rule, None, self._numbered(rule), only_new=False))
             elif not positions:
                 self.once.append(run.task(rule, None, unit))
-        self.dominance = [(s, dominance_rule(s)) for s in unit.subsumptions]
+        self.dominance = dominances(unit.subsumptions)
         self.mixed: set[str] = set()  # relations whose derived facts may not all be new
         self.candidates: list[tuple[Rule, Facts]] = []  # for relations with choice domains, by rule
 
@@ -639,12 +667,11 @@ class UnitRun(Rounds):
 
     def _subsumed(self, delta: dict[str, Facts]) -> dict[str, Facts]:
         """Remove dominated facts from the relations and from Δ."""
-        for name in {s.dominated.relation for s, _ in self.dominance}:
-            pairs: set[Row] = set()
-            for subsumption, rule in self.dominance:
-                if subsumption.dominated.relation == name:
-                    pairs |= self._pairs(rule, delta)
-            removed = dominated(pairs)
+        for name, dominance in self.dominance.items():
+            found: set[Row] = set()
+            for rule in dominance.rules:
+                found |= self._derived(rule, delta)
+            removed = dominance.gone(found)
             if removed:
                 self._remove(name, removed)
                 if name in delta:
@@ -653,29 +680,27 @@ class UnitRun(Rounds):
                     delta = {n: f for n, f in delta.items() if n != name} | ({name: kept} if kept else {})
         return delta
 
-    def _pairs(self, rule: Rule, delta: dict[str, Facts]) -> set[Row]:
-        """The pairs in which one of the two facts, or the condition, is new."""
-        name = rule.head.relation
-        pair = f"{name}, twice"
-        shapes = {**self.shapes, pair: shape_of(len(rule.head.args))}
-        named = Rule(p.Atom(pair, rule.head.args), rule.body, rule.name, rule.origin)
+    def _derived(self, rule: Rule, delta: dict[str, Facts]) -> set[Row]:
+        """What a rule for a relation of its own derives with something new."""
+        head = rule.head.relation
+        shapes = {**self.shapes, head: shape_of(len(rule.head.args))}
         names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
         known = self.context.sampled.known((name, self.tables[name]) for name in names)
-        found = shapes[pair].empty()
+        found = shapes[head].empty()
         for position, atom in enumerate(rule.body):
             if not isinstance(atom, p.Atom) or atom.relation not in delta:
                 continue
-            compiled = compile_rule(named, position, shapes, known, self.context.program.functors)
+            compiled = compile_rule(rule, position, shapes, known, self.context.program.functors)
             try:
                 compiled.bound_to(self.context.index)(delta[atom.relation], found)
             except EvaluationError as error:
                 raise error.with_rule(rule.written, str(rule.origin)) from error.__cause__
-        return set(shapes[pair].rows_of(found))
+        return set(shapes[head].rows_of(found))
 
     def _remove(self, name: str, rows: set[Row]) -> None:
         table = self.tables[name]
         self.context.gone.setdefault(name, set()).update(rows)
-        table.replace(table.shape.facts_of(set(table.rows()) - rows))
+        table.remove(table.shape.facts_of(rows))
 
     # ── counters ─────────────────────────────────────────────────────────────────────────────
 

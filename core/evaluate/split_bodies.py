@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise
+from operator import itemgetter
 
 from attrs import evolve, fields, has
 
@@ -54,7 +55,8 @@ class Splitting:
         found = self._repeated(rule) or self._independent(rule) or self._with(rule, body.wildcards())
         if found is not None or sum(step.tried for step in body.steps) < WORTH:
             return found
-        return self._with(rule, body.first_atoms()) or self._with(rule, body.last_atoms())
+        _, atoms = max((*body.first_atoms(), *body.last_atoms()), key=itemgetter(0), default=(0.0, None))
+        return self._with(rule, atoms)
 
     def _with(self, rule: Rule, atoms: Sequence[Atom] | None) -> Rule | None:
         """The rule with these atoms, and the tests that need no others, as a relation."""
@@ -120,9 +122,8 @@ class _Body:
                 return [atom]
         return None
 
-    def first_atoms(self) -> list[Atom] | None:
-        """The first atoms of the order, if many of their rows agree in what the others need."""
-        best, found = 0.0, None
+    def first_atoms(self) -> Iterator[tuple[float, list[Atom]]]:
+        """First atoms of the order, many of whose rows are the same to the others; steps gained."""
         for place in range(2, len(self.steps)):
             atoms, rows, after = self.atoms[:place], self.steps[place - 1].kept, sum(self.costs[place - 1 :])
             shown = self._shown(atoms)
@@ -130,13 +131,11 @@ class _Body:
                 continue
             left = min(self._distinct(shown), rows)
             gained = after * (1 - left / max(rows, 1.0)) - _ADDED * rows
-            if BETTER * left <= rows and gained > max(best, WORTH):
-                best, found = gained, atoms
-        return found
+            if BETTER * left <= rows and gained > WORTH:
+                yield gained, atoms
 
-    def last_atoms(self) -> list[Atom] | None:
-        """The last atoms of the order, if joining them alone takes far fewer steps."""
-        best, found = float(WORTH), None
+    def last_atoms(self) -> Iterator[tuple[float, list[Atom]]]:
+        """Last atoms of the order that take far fewer steps by themselves; the steps gained."""
         for place in range(1, len(self.steps) - 1):
             atoms, rows, after = self.atoms[place:], self.steps[place - 1].kept, sum(self.costs[place - 1 :])
             if len(self.atoms) < len(self.steps) or after < BETTER * WORTH:
@@ -150,9 +149,8 @@ class _Body:
             left = min(self._distinct(shown), ordering.rows)
             meeting = max(left / self._distinct(shown & _variables(self.atoms[:place])), 1.0)
             steps = ordering.cost + _ADDED * left + rows * (1.0 + meeting)
-            if BETTER * steps <= after and after - steps > best:
-                best, found = after - steps, atoms
-        return found
+            if BETTER * steps <= after and after - steps > WORTH:
+                yield after - steps, atoms
 
     def _shown(self, atoms: Sequence[Atom]) -> Set[Variable] | None:
         """The variables of some atoms that are needed elsewhere; None if these are all."""

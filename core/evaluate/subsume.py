@@ -15,10 +15,12 @@ one of the two facts is new.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
-from everlog.core.program import Atom, Row, Rule, Subsumption, Variable, Wildcard
+from attrs import evolve, frozen
+
+from everlog.core.program import Atom, Comparison, Literal, Row, Rule, Subsumption, Term, Variable, Wildcard
 from everlog.core.program.order import ordered
 
 
@@ -68,3 +70,136 @@ def dominated(pairs: Iterable[Row]) -> set[Row]:
         if best != worse:
             better_than[worse] = best
     return set(better_than)
+
+
+# ── orders without circles ───────────────────────────────────────────────────────────────────
+
+GONE = "%s, gone"  # the relation of the facts that go
+_TWICE = "%s, twice"
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+
+
+@frozen
+class Dominance:
+    """The rules that find what goes: they derive it, or pairs where only `dominated` can tell."""
+
+    rules: tuple[Rule, ...]
+    in_pairs: bool
+
+    def gone(self, found: Iterable[Row]) -> set[Row]:
+        """The facts that go, from what the rules have derived."""
+        return dominated(found) if self.in_pairs else set(found)
+
+
+def dominances(subsumptions: Sequence[Subsumption]) -> dict[str, Dominance]:
+    """For each relation, the rules that find what goes.
+
+    >>> c, d, x = Variable("c"), Variable("d"), Variable("x")
+    >>> from everlog.core.program import Kind
+    >>> no_more = Comparison("<=", d, c, Kind.NUMBER)
+    >>> one, two = Atom("cost", (x, c)), Atom("cost", (x, d))
+    >>> print(*dominances([Subsumption(one, two, (no_more,))])["cost"].rules)
+    cost, gone(x, c) :- cost(x, c), cost(x, d), d <= c, d < c.
+    >>> dominances([Subsumption(one, Atom("cost", (Wildcard(), d)), (no_more,))])["cost"].in_pairs
+    True
+    """
+    of: dict[str, list[Subsumption]] = {}
+    for subsumption in subsumptions:
+        of.setdefault(subsumption.dominated.relation, []).append(subsumption)
+    return {name: _dominance(name, some) for name, some in of.items()}
+
+
+def _dominance(name: str, subsumptions: Sequence[Subsumption]) -> Dominance:
+    clauses = [_clause(subsumption) for subsumption in subsumptions]
+    if not _is_ordered(clauses):
+        pairs = map(dominance_rule, subsumptions)
+        named = (evolve(rule, head=evolve(rule.head, relation=_TWICE % name)) for rule in pairs)
+        return Dominance(tuple(named), in_pairs=True)
+    return Dominance(
+        tuple(
+            Rule(
+                Atom(GONE % name, clause.dominated.args),
+                (clause.dominated, clause.dominating, *body),
+                origin=clause.subsumption.origin,
+            )
+            for clause in clauses
+            for body in _strict_bodies(clause)
+        ),
+        in_pairs=False,
+    )
+
+
+@frozen
+class _Clause:
+    """A subsumption with what it says of each column: `dominating OP dominated`."""
+
+    subsumption: Subsumption
+    dominated: Atom
+    dominating: Atom
+    compared: Mapping[int, Comparison | None]  # None: they are equal
+
+    def direction(self, column: int) -> str:
+        """In which direction the value goes: empty, `<` or `>`."""
+        compared = self.compared[column]
+        return "" if compared is None or compared.op == "=" else compared.op[0]
+
+    def strict(self) -> set[int]:
+        """The columns in which the better value is another one."""
+        return {column for column, one in self.compared.items() if one is not None and one.op in ("<", ">")}
+
+
+def _clause(subsumption: Subsumption) -> _Clause:
+    one, two, *_ = dominance_rule(subsumption).body
+    assert isinstance(one, Atom)
+    assert isinstance(two, Atom)
+    compared: dict[int, Comparison | None] = {}
+    for column, (worse, better) in enumerate(zip(one.args, two.args, strict=True)):
+        found = {c.op: c for c in _comparisons(worse, better, subsumption.body)}
+        strictest = next((op for op in ("<", ">", "=", "<=", ">=") if op in found), "")
+        if strictest or worse == better:
+            compared[column] = found.get(strictest)
+    return _Clause(subsumption, one, two, compared)
+
+
+def _comparisons(worse: Term, better: Term, body: Iterable[Literal]) -> Iterator[Comparison]:
+    """The comparisons of two terms, as `better OP worse`."""
+    for literal in body:
+        if isinstance(literal, Comparison) and literal.op in _MIRRORED:
+            if (literal.left, literal.right) == (better, worse):
+                yield literal
+            elif (literal.left, literal.right) == (worse, better):
+                yield Comparison(_MIRRORED[literal.op], better, worse, literal.kind)
+
+
+def _is_ordered(clauses: Sequence[_Clause]) -> bool:
+    """Whether no facts dominate each other in a circle.
+
+    Around a circle, a column in which no clause goes up, or none goes down, stays the same: so no
+    clause that is strict in it takes part.  If the others let all columns stay, the circle is one
+    fact.
+    """
+    left = list(clauses)
+    while any(clause.strict() for clause in left):
+        steady = _steady(left)
+        rest = [clause for clause in left if not clause.strict() & steady]
+        if len(rest) == len(left):
+            return False
+        left = rest
+    return not left or len(_steady(left)) == len(left[0].dominated.args)
+
+
+def _steady(clauses: Sequence[_Clause]) -> set[int]:
+    """The columns in which all clauses go in one direction, or stay."""
+    common = set.intersection(*(set(clause.compared) for clause in clauses))
+    return {column for column in common if len({clause.direction(column) for clause in clauses} - {""}) <= 1}
+
+
+def _strict_bodies(clause: _Clause) -> Iterator[tuple[Literal, ...]]:
+    """The conditions under which a clause is about two facts, and not twice the same."""
+    body = clause.subsumption.body
+    if clause.strict():
+        yield body
+        return
+    for one in clause.compared.values():
+        if one is not None and one.op != "=":
+            yield (*body, evolve(one, op=one.op[0]))

@@ -126,8 +126,8 @@ class HeavyLight(CountedView):
             raise CannotServe(NO_SPLITS)
         classes = classes_of(query)
         names = dict(zip(asked.query.variables, query.variables, strict=True))
-        kept, summed = tuple(names[v] for v in asked.kept), names.get(asked.summed, "")
-        inner = Asked(query, kept, (), asked.counting, summed=summed)
+        kept, summed = (tuple(names[v] for v in variables) for variables in (asked.kept, asked.summed))
+        inner = Asked(query, kept, (), asked.counting, summed=summed, rounded=asked.rounded)
         edges = (0, *splits.cuts, UNIT)
         self.cuts = splits.cuts
         self.classes = [

@@ -32,6 +32,7 @@ from everlog.core.program import (
     Negation,
     Program,
     Rule,
+    Term,
     Variable,
     atoms_of,
     variables_of,
@@ -55,35 +56,69 @@ class JoinChoice:
 class Wanted:
     """What a rule wants of its join.
 
-    For a sum, `rule` has 1 in the place of what is summed: a view with totals runs it.
+    For a sum, `rule` has 1 in the place of what is summed, which is a product of variables: a view
+    with totals runs it.  For a mean, such a view gives the total and the number of what is
+    `averaged`.
     """
 
     rule: Rule
     shown: Shown
-    summed: str = ""
+    summed: tuple[str, ...] = ()
+    averaged: str = ""
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether totals serve it, and no value is needed by itself."""
+        return bool(self.summed or self.averaged)
 
 
 def wanted(rule: Rule, op: str = "", kind: Kind | None = None) -> Wanted:
     """For the derivations of facts, or for an aggregate `op` over the last column of the head.
 
-    Counts, and sums of whole numbers, are linear: a view may give totals instead of values.
+    Counts, and sums and means of whole numbers (`kind`), are linear: a view may give totals instead
+    of values.
 
     >>> from everlog.core.program import Kind, Variable
     >>> a, x = Variable("a"), Variable("x")
     >>> rule = Rule(Atom("@sum", (a, x)), (Atom("r", (a,)), Atom("s", (a, x))))
     >>> found = wanted(rule, "sum", Kind.NUMBER)
-    >>> print(found.rule.head, found.summed, *found.shown.variables)
+    >>> print(found.rule.head, *found.summed, *found.shown.variables)
     @sum(a, 1) x a
     """
-    query, target, summed = query_of(rule), rule.head.args[-1] if op else None, ""
+    query, summed = query_of(rule), tuple[str, ...]()
     whole = kind in (Kind.NUMBER, Kind.UNSIGNED)
-    if op == "sum" and whole and isinstance(target, Variable) and target.name in query.variables:
+    averaged = ""
+    factors = factors_of(rule.head.args[-1]) if op in ("sum", "mean") and whole else ()
+    if factors and set(factors) <= set(query.variables):
         counted = evolve(rule, head=evolve(rule.head, args=(*rule.head.args[:-1], Constant(1, Kind.NUMBER))))
-        if target.name not in shown_variables(counted, query_of(counted)):  # no test above the join asks for it
-            summed, rule, query = target.name, counted, query_of(counted)
+        if not set(factors) & set(shown_variables(counted, query_of(counted))):  # no test above asks for them
+            if op == "sum":
+                summed, rule, query = factors, counted, query_of(counted)
+            elif len(factors) == 1:
+                averaged = factors[0]
     told = op == "count" or (op == "sum" and whole) or (not op and query.free == set(query.variables))
-    shown = Shown(frozenset(shown_variables(rule, query)), told and shows_head_only(rule))
-    return Wanted(rule, shown, summed)
+    told = told or bool(averaged)
+    shown = Shown(frozenset(shown_variables(rule, query)) - {averaged}, told and shows_head_only(rule))
+    return Wanted(rule, shown, summed, averaged)
+
+
+def factors_of(target: Term) -> tuple[str, ...]:
+    """The variables of whole numbers whose product is a term; none if it is no such product.
+
+    Products wrap to 64 bits, and so does their sum: it does not matter when.
+
+    >>> x, y, number = Variable("x"), Variable("y"), (Kind.NUMBER, Kind.NUMBER)
+    >>> factors_of(Call("*", (Call("*", (x, y), *number), x), *number))
+    ('x', 'y', 'x')
+    >>> factors_of(Call("+", (x, y), *number))
+    ()
+    """
+    if isinstance(target, Variable):
+        return (target.name,)
+    if isinstance(target, Call) and target.name == "*" and target.kind in (Kind.NUMBER, Kind.UNSIGNED):
+        parts = [factors_of(arg) for arg in target.args]
+        return tuple(v for part in parts for v in part) if all(parts) else ()
+    return ()
 
 
 def choose(
@@ -101,7 +136,7 @@ def choose(
     want = want or wanted(rule)
     if is_hierarchical(query):
         if is_its_own_view_tree(rule, query):
-            if want.summed and not JOINS[VIEW_TREE].refusal(query):
+            if want.adds_up and not JOINS[VIEW_TREE].refusal(query):
                 return JoinChoice(AUTO, "hierarchical, and a sum, whose totals may be kept")
             return JoinChoice(DELTA, "hierarchical; of two atoms, the indexes of delta are the view tree")
         if update_exponent(DELTA, query, want.shown) == 0:

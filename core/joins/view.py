@@ -37,9 +37,10 @@ class Asked:
     A view that is to be `enumerated` keeps what all its answers need, so that each comes after a
     constant number of steps, the first one too.  Of other views only changes are asked.
 
-    The weight of an answer is the number of ways to complete it; with `summed`, a variable of whole
-    numbers, it is the sum of its values in these ways.  With `distinct` it is 1, and totals count
-    answers.
+    The weight of an answer is the number of ways to complete it; with `summed`, variables of whole
+    numbers, it is the sum of the products of their values in these ways; the values are `rounded`
+    as floats are.  `averaged` is a variable that is kept: see the module of that name.  With
+    `distinct` the weight is 1, and totals count answers.
     """
 
     query: Query
@@ -47,7 +48,9 @@ class Asked:
     ranges: tuple[Bound, ...] = ()
     counting: bool = False
     enumerated: bool = True
-    summed: str = ""
+    summed: tuple[str, ...] = ()
+    averaged: str = ""
+    rounded: bool = False
     distinct: bool = False
 
     @staticmethod

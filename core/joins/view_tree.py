@@ -11,9 +11,10 @@ known values: O(1) for each update.  For other queries some variables of a level
 and are searched (F-IVM), which may cost as much as the database is large.  The order is then the
 one whose updates have the smallest exponent.
 
-A variable that is summed is a factor of the totals of its node, so that weights above it are sums.
-Sums of different answers must not cancel: above the largest subtree that has the variable and shows
-nothing, weights count again in how many ways there is a sum that is not zero.  Where `distinct`
+Variables whose product is summed are factors of the totals of their nodes, so that weights above
+them are sums of products.  Sums of different answers must not cancel: above the largest subtrees
+that have such a variable and show nothing, weights count again in how many ways there is a sum that
+is not zero.  Where `distinct`
 answers are wanted, weights count likewise above each of the largest subtrees that show nothing, and
 an order that has no hidden variable above one that is shown (`order_costs.shown_first`) makes each
 answer come once.
@@ -40,7 +41,7 @@ from everlog.core.joins.order_costs import best_order
 from everlog.core.joins.tries import Input, Key, picker, row_picker
 from everlog.core.joins.variable_orders import Order, OrderNode
 from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
-from everlog.core.program import Row
+from everlog.core.program import Row, Value
 
 
 @define(eq=False)
@@ -86,8 +87,8 @@ class RowsOfNode(Collection[Row]):
 class ViewTree(CountedView):
     """Invariants:
     I1  an entry of a view is the number of completions below it, and is not zero;
-    I2  a total is the sum of its view's entries for a key, each times its value of the variable
-        that is summed, if that is one of the node.
+    I2  a total is the sum of its view's entries for a key, each times its values of the variables
+        that are summed and stand in the node.
     """
 
     def __init__(self, asked: Asked, order: Order | None = None) -> None:
@@ -120,24 +121,29 @@ class ViewTree(CountedView):
         return node
 
     def _with_sums(self) -> list[Node]:
-        """The nodes whose totals are sums, upwards from that of the variable that is summed."""
+        """The nodes whose totals are sums, upwards from those of the variables that are summed."""
         found: list[Node] = []
-        node = next((node for node in self.nodes if self.asked.summed in node.order.variables), None)
-        while node is not None and not node.shows(self.asked.kept):
-            found.append(node)
-            node = node.parent
+        for start in self.nodes:
+            node: Node | None = start if self._factors(start) else None
+            while node is not None and node not in found and not node.shows(self.asked.kept):
+                found.append(node)
+                node = node.parent
         return found
+
+    def _factors(self, node: Node) -> list[str]:
+        """The variables of a node whose values are factors, one as often as it is summed."""
+        return [v for v in self.asked.summed if v in node.order.variables]
 
     def _counts_once(self, node: Node) -> bool:
         """Whether all that is below a node counts as one way, or none."""
-        if node in self._sums[-1:]:
-            return True
+        if node not in self._sums and not self.asked.distinct:
+            return False
         above = node.parent
-        return (
-            self.asked.distinct
-            and not node.shows(self.asked.kept)
-            and (above is None or above.shows(self.asked.kept))
-        )
+        return not node.shows(self.asked.kept) and (above is None or above.shows(self.asked.kept))
+
+    def _value(self, variable: str) -> str:
+        """A variable as a factor: a whole number."""
+        return f"int(float({local(variable)}))" if self.asked.rounded else local(variable)
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
@@ -166,8 +172,8 @@ class ViewTree(CountedView):
         """Write the function that changes a node and those above it when a part changes by d."""
         code.define(_change(node, part), ", ".join([*map(local, part.schema), "d"]))
         self._write_entries(code, node, part)
-        if node in self._sums[:1]:
-            code.line(f"w *= {local(self.asked.summed)}")
+        if node in self._sums and (factors := self._factors(node)):
+            code.line(f"w *= {' * '.join(map(self._value, factors))}")
             code.test("w")
         code.line(f"before = {code.name('add', node.total.add)}({tuple_text(map(local, node.order.key))}, w)")
         if self._counts_once(node) and node.parent is not None:
@@ -254,7 +260,7 @@ class ViewTree(CountedView):
 
     def _write_answers(self, code: Code, below: Iterable[Node], bound: Collection[str] = ()) -> None:
         """Write loops down these subtrees, and yield an answer for each path."""
-        weights = [local(v) for v in [self.asked.summed] if v in bound]
+        weights = [self._value(v) for v in self.asked.summed if v in bound]
         waiting = list(below)
         while waiting:
             node = waiting.pop(0)
@@ -265,8 +271,8 @@ class ViewTree(CountedView):
             code.loop(key_text(map(local, node.order.variables)), entries)
             if self.asked.counting:
                 code.line("_count[0] += 1")
-            if self.asked.summed in node.order.variables:
-                weights.append(local(self.asked.summed))
+            for variable in self._factors(node):
+                weights.append(self._value(variable))
                 code.test(weights[-1])
             waiting += node.children
         code.line(f"yield {tuple_text(map(local, self.asked.kept))}, {' * '.join(weights) or '1'}")
@@ -351,11 +357,14 @@ class ViewTree(CountedView):
 
     def _total(self, node: Node, entries: dict[Key, int]) -> int:
         """The total of some entries of a node."""
-        if node not in self._sums[:1]:
+        factors = self._factors(node) if node in self._sums else []
+        if not factors:
             return sum(entries.values())
-        factor = picker(node.order.variables, (self.asked.summed,))
+        pick = row_picker(node.order.variables, factors)
         alone = len(node.order.variables) == 1
-        return sum(w * (value if alone else factor(value)) for value, w in entries.items())
+        number: Callable[[Value], int] = (lambda x: int(float(x))) if self.asked.rounded else int
+        values = (((value,) if alone else value, w) for value, w in entries.items())
+        return sum(w * prod(map(number, pick(row))) for row, w in values)
 
 
 def _change(node: Node, part: Input) -> str:

@@ -30,7 +30,26 @@ def with_orders(program: core.Program, clauses: Mapping[str, FlatClause], report
         else rule
         for rule in program.rules
     ]
+    _warn_of_units(program, plans, report)
     return evolve(program, rules=tuple(rules))
+
+
+def _warn_of_units(program: core.Program, plans: Mapping[str, ast.Plan], report: Report) -> None:
+    """Some recursion is not joined rule by rule."""
+    from everlog.core.evaluate.machines import joined_at_once  # here: only for programs with plans
+    from everlog.core.evaluate.value_columns import shapes_of
+
+    every = units(program)
+    shapes = shapes_of(program, every)
+    for unit in every:
+        planned = [
+            rule
+            for rule in unit.rules
+            if rule.name in plans and sum(isinstance(x, core.Atom) for x in rule.body) > 1
+        ]
+        why = joined_at_once(program, unit, shapes) if planned else ""
+        for rule in planned if why else ():
+            report.warn("DL063", f"the plan is not used: {why}", plans[rule.name])
 
 
 def warn_of_subsumption(clause: FlatClause, report: Report) -> None:

@@ -64,7 +64,7 @@ Facts: TypeAlias = Callable[[], dict[str, list[Row]]]  # reads the initial facts
 
 # Flags of Soufflé without a meaning here: (flag, takes a value, why).
 _IGNORED: list[tuple[tuple[str, ...], bool, str]] = [
-    (("-m", "--magic-transform"), True, "magic sets are not needed: queries use indexes"),
+    (("-m", "--magic-transform"), True, "name relations with --demand instead"),
     (("--magic-transform-exclude", "--inline-exclude"), True, ""),
     (("--profile-use", "--profile-frequency", "--live-profile"), False, ""),
     (("-t", "--provenance"), True, "proofs are not written by `run`"),
@@ -273,6 +273,12 @@ def _evaluated(program: Program, arguments: argparse.Namespace, meter: Meter, re
         save_memory()
     with recording.phase("reading"):
         rows = read_for_run(program, folder, arguments.no_warn, tell, meter.reading)
+    if arguments.demand or any(relation.on_demand for relation in program.relations.values()):
+        from everlog.core.engine.planning.demand_parts import DEMAND, only_asked_for  # few programs need it
+
+        demanded = [name for name in arguments.demand if name in program.relations]
+        program, asked = only_asked_for(program, dict.fromkeys(demanded, DEMAND))
+        rows = {**rows, **asked}
     profile = None if arguments.profile is None else recording.run
     with recording.phase("evaluating"):
         result = evaluate(program, rows, progress or meter.finding, limits, profile, arguments.jobs)
@@ -298,14 +304,14 @@ def _living(
 
 
 def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
-    if arguments.strategy:
-        from everlog.core.engine import NoSuchStrategy, make_plan  # here: only --strategy needs it
+    if arguments.strategy or arguments.demand:
+        from everlog.core.engine import NoSuchStrategy, make_plan  # here: only these options need it
 
         try:
             make_plan(program, strategies_of(arguments))
         except NoSuchStrategy as error:
             raise FactsError(str(error)) from None
-        if not _lives_on(arguments) and not arguments.no_warn:
+        if arguments.strategy and not _lives_on(arguments) and not arguments.no_warn:
             tell_note("--strategy needs --updates or --watch; a single run evaluates whole relations")
 
 

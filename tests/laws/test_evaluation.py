@@ -8,45 +8,19 @@ from unittest.mock import patch
 
 import generators
 import pytest
+from agreeing import agree, evaluates_to
 from attrs import evolve
 from generators import PROGRAMS
 from hypothesis import assume, example, given, note
 from hypothesis import strategies as st
 
 from everlog.core.evaluate import reference, seminaive
-from everlog.core.program import Directive, Program, Row
+from everlog.core.program import Directive, Row
 from everlog.core.program.dependencies import needed_part
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.guards import LimitExceeded, Limits
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
-
-
-def agree(program: Program, inputs: Any) -> None:
-    """The reference, the compiled machine (if it was built) and Python give the same relations."""
-    try:
-        expected = reference.evaluate(program, inputs)
-    except EvaluationError:
-        expected = None
-    for pure in ("", "1"):
-        with patch.dict(os.environ, EVERLOG_PURE=pure):
-            _agrees(program, inputs, expected)
-
-
-def _agrees(program: Program, inputs: Any, expected: dict[str, frozenset[Row]] | None) -> None:
-    if expected is None:
-        with pytest.raises(EvaluationError):
-            seminaive.evaluate(program, inputs)
-        return
-    result = seminaive.evaluate(program, inputs)
-    for words in result.relations.words.values():
-        words.check()
-    for name in program.relations:
-        assert result.relation(name) == expected[name], name
-        assert list(result.rows(name)) == sorted(expected[name]), f"{name}: order"
-    for name, table in result.tables.items():
-        table.check()
-        assert frozenset(table.rows()) == expected[name]
 
 
 @given(generators.programs(), generators.facts())
@@ -228,4 +202,4 @@ def test_passes_change_how_a_plan_runs_but_not_what_it_finds(case: generators.Ca
         patch("everlog.core.ir.compile.passed", lambda plan: plan),
         patch("everlog.core.ir.rule_lowering.passed", lambda plan: plan),
     ):
-        _agrees(program, case[1], expected)
+        evaluates_to(program, case[1], expected)

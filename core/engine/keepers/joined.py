@@ -67,7 +67,8 @@ class JoinedRule:
         self.store, self.rule, self.strategy = store, rule, strategy
         self.view: JoinView | None = None
         self._time = store.time_of(rule)
-        summed = want.summed if JOINS[strategy].totals else ""
+        totals = JOINS[strategy].totals
+        summed, averaged = (want.summed, want.averaged) if totals else ((), "")
         run = want.rule if summed else rule
         query = query_of(run)
         self.shape = store.shapes[rule.head.relation]
@@ -87,7 +88,9 @@ class JoinedRule:
             store.shapes[self._name] = self._joined
             joined = Atom(self._name, tuple(map(Variable, kept)))
             self.rest = Task(store, evolve(run, body=(joined, *above_the_join(rule))), 0, Use(Action.COUNT))
-        self.asked = Asked(query, kept, bounds_of(rule), counting=True, enumerated=False, summed=summed)
+        self.asked = Asked(
+            query, kept, bounds_of(rule), counting=True, enumerated=False, summed=summed, averaged=averaged
+        )
         self.matches = self.losses = self.rows = 0
         self.rows_of: dict[str, int] = dict.fromkeys(self.copies, 0)
         self._step = JOINS[strategy].step

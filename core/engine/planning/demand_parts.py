@@ -14,7 +14,7 @@ from typing import TypeAlias
 from attrs import evolve
 
 from everlog.core.engine.planning.systems import NoSuchStrategy
-from everlog.core.program import Program, Row
+from everlog.core.program import Program, Row, draws_numbers
 from everlog.core.program.demand import Adorned
 from everlog.core.program.dependencies import units
 from everlog.core.program.live_demand import LiveDemand, live_demand
@@ -50,6 +50,18 @@ def in_parts(
     plain = tuple(evolve(r, strategy="") if r.strategy == DEMAND else r for r in program.rules)
     found = live_demand(evolve(program, rules=plain), names, demands)
     return found.program, _strategies(found, asked), found
+
+
+def only_asked_for(program: Program, asked: dict[str, str]) -> tuple[Program, dict[str, tuple[Row, ...]]]:
+    """The program that computes of relations on demand what its rules ask for, and its base facts.
+
+    For one evaluation: outputs ask for all of a relation.  Where numbers are drawn, they depend on
+    all that is computed, and the program stays as it is.
+    """
+    if any(map(draws_numbers, program.rules)):
+        return program, {}
+    made, _, found = in_parts(program, asked, {})
+    return made, {} if found is None else asked_values(found, {})
 
 
 def _strategies(found: LiveDemand, asked: dict[str, str]) -> dict[str, str]:

@@ -65,6 +65,7 @@ class Group:
     may_fail: bool = False
     ordered: Ordered | None = None
     start: Value | None = None  # of a function of the user
+    target: Kind | None = None  # of what is aggregated, if no such value may fail
 
 
 @frozen
@@ -187,7 +188,8 @@ class Normaliser:
         self.rules.append(made)
         start = None if literal.start is None else literal.start.value
         written = shown_aggregate(literal)
-        self.groups[name] = Group(name, literal.op, literal.kind, written, partial, ordered, start)
+        known = None if partial else target_kind
+        self.groups[name] = Group(name, literal.op, literal.kind, written, partial, ordered, start, known)
         held = TARGET if isinstance(target, p.Call) else target  # only the relation matters
         return evolve(literal, body=(Atom(name, (*literal.outer, held)),), partial=partial)
 

@@ -309,7 +309,7 @@ class Wishes:
 
 def wanted_of(rule: p.Rule, group: Group | None) -> Wanted:
     """What a rule wants of its join, as a rule of a relation or of an aggregate."""
-    return wanted(rule) if group is None else wanted(rule, group.op, None if group.may_fail else group.kind)
+    return wanted(rule) if group is None else wanted(rule, group.op, group.target)
 
 
 def _named(program: Program) -> Program:

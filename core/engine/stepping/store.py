@@ -21,6 +21,7 @@ from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.ir.compile import Compiled, Run, compile_rule
 from everlog.core.ir.heads import RANKS_OF
 from everlog.core.ir.printer import VALUES_OF, Access
+from everlog.core.ir.set_operations import SetPlan
 from everlog.core.ir.uses import Use, is_risky
 from everlog.core.native.words import new_symbols
 from everlog.core.program import Rule, Value
@@ -59,6 +60,7 @@ class Store:
         self.times: dict[str, RuleTime] = {}
         self.sampled = Sampled(growing=True)
         self._symbols: machine.Symbols | None = None  # of relations that the compiled machine keeps
+        self.plans: dict[tuple[str, int | None], SetPlan] = {}  # of rules, and the places of Δ: in use
         self.weight = 1  # runs of a rule that a measured one stands for
 
     def symbols(self) -> machine.Symbols:
@@ -71,7 +73,7 @@ class Store:
         """A store with the same containers, except empty ones for these relations."""
         other = copy(self)
         other.shapes, other.tables, other.deltas = dict(self.shapes), dict(self.tables), dict(self.deltas)
-        other.ranks, other.values = dict(self.ranks), dict(self.values)
+        other.ranks, other.values, other.plans = dict(self.ranks), dict(self.values), {}
         other.begin(names)
         return other
 
@@ -189,6 +191,7 @@ class Task:
     def bind(self) -> Run:
         start = perf_counter()
         code = self.code()
+        self.store.plans[self.rule.name, self.position] = code.plan
         self.run = code.bound_to(self.store.index)
         self.time.compiling += perf_counter() - start
         return self.run
@@ -217,4 +220,5 @@ class Task:
             now = sizes[name]
             if is_other_size(before, now):
                 self.run = self.compiled = None
+                self.store.plans.pop((self.rule.name, self.position), None)
                 return
