@@ -1,10 +1,10 @@
 """One update of one relation as one Python function, like a hand-written trigger.
 
 Between two units a change is a set of facts, and most of the cost of a single update is building
-and reading such sets.  If all units that an update reaches keep counts (of derivations, or of a
-group), its whole effect is compiled row by row instead: the row's tables and indexes, the delta
-rules for this row, and the facts they derive, counted until the turn of their unit.  A row is a
-change of its own, so the sums of `core.dbsp.derive` hold row by row as well.
+and reading such sets.  If all units that an update reaches keep counts of derivations, or counts or
+sums of groups, its whole effect is compiled row by row instead: the row's tables and indexes, the
+delta rules for this row, and the facts they derive, counted until the turn of their unit.  A row is
+a change of its own, so the sums of `core.dbsp.derive` hold row by row as well.
 
 All others (recursion, a relation that a rule reads twice, other aggregates) go the general way.
 """
@@ -23,7 +23,7 @@ from everlog.core.engine.keepers.counted import Counting, CountKeeper, DerivingK
 from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Task
-from everlog.core.engine.stepping.work import LOCAL, TEST, TURN, Enough
+from everlog.core.engine.stepping.work import LOCAL, LOOK_UP, TURN, Enough
 from everlog.core.ir.compile import planned
 from everlog.core.ir.heads import RulePrinter
 from everlog.core.ir.printer import MAX_LOOPS, Access
@@ -32,6 +32,7 @@ from everlog.core.ir.set_operations import Derive, Row, SetOperation, SetPlan
 from everlog.core.ir.uses import Action, Meter, Use
 from everlog.core.program import Failure, Kind, Variable
 from everlog.core.program import Row as Fact
+from everlog.core.program.values import MASK, wrap
 from everlog.core.runtime.collector import Pause
 from everlog.core.storage.shape import Columns
 from everlog.core.storage.table_shapes import PairShape, ValueShape
@@ -64,8 +65,9 @@ class RowPrinter(RulePrinter):
 
     within: Function = field(kw_only=True)
     values: Sequence[str] = field(kw_only=True)  # of the row
-    derived: str = field(kw_only=True)  # where derivations are counted
+    derived: str = field(kw_only=True)  # where derivations are counted, or a column is summed
     sign: str = field(kw_only=True)
+    sums: bool = field(kw_only=True)  # the last column of the head
 
     def index(self, relation: str, key: Columns, rest: Columns) -> str:
         return self.within.container(Access(relation, key, rest))
@@ -89,8 +91,10 @@ class RowPrinter(RulePrinter):
         raise CannotFuse("too many loops")
 
     def derive(self, derive: Derive) -> None:
-        self.line(f"_f = {key_text([self.term(arg) for arg in derive.head.args])}")
-        self.line(f"{self.derived}[_f] = {self.derived}.get(_f, 0) {self.sign} 1")
+        args = [self.term(arg) for arg in derive.head.args]
+        amount = f"({args.pop()})" if self.sums else "1"
+        self.line(f"_f = {key_text(args)}")
+        self.line(f"{self.derived}[_f] = {self.derived}.get(_f, 0) {self.sign} {amount}")
         self.line("_m += 1")
 
 
@@ -112,7 +116,7 @@ class Function:
             raise CannotFuse(relation)
         self.keepers: list[DerivingKeeper] = []
         for keeper in keepers:
-            if not isinstance(keeper, CountKeeper) and not _counts_groups(keeper):
+            if not isinstance(keeper, CountKeeper) and not _is_linear(keeper):
                 raise CannotFuse(keeper.planned.name)
             assert isinstance(keeper, DerivingKeeper)
             if keeper.joined:
@@ -185,9 +189,10 @@ class Function:
 
     def rule(self, depth: int, task: Task, keeper: DerivingKeeper, sign: str, row: list[str]) -> None:
         rule, work = task.rule, None if task.use.meter is None else task.use.meter.counter
-        if isinstance(keeper, GroupKeeper):  # its target is not needed: groups are counted
+        sums = isinstance(keeper, GroupKeeper) and keeper.group.op == "sum"
+        if isinstance(keeper, GroupKeeper) and not sums:  # groups are counted: no target is needed
             rule = evolve(rule, head=evolve(rule.head, args=rule.head.args[:-1]))
-        meter = None if work is None else Meter(work, Enough, LOCAL, TURN, test=TEST)
+        meter = None if work is None else Meter(work, Enough, LOCAL, TURN, look_up=LOOK_UP)
         use = Use(Action.COUNT, living=True, row_given=True, failing=self.store.failing, meter=meter)
         store, pending = self.store, self.pending[id(keeper)]
         plan = self.orders.get((rule.name, task.position))
@@ -205,6 +210,7 @@ class Function:
             values=row,
             derived=pending,
             sign=sign,
+            sums=sums,
         )
         printer.depth, printer.loops = depth + 1, 1
         printer.body(plan.operations)
@@ -267,14 +273,25 @@ class Function:
         group = f"_g{number}"
         self.line(3, f"_old{number} = {groups}.get({group}, 0)")
         self.line(3, f"_now{number} = _old{number} + _d")
-        self.line(3, f"undo.append((set_group, ({groups}, {values}, {group}, _old{number})))")
+        self.line(3, f"_was{number} = {values}.get({group}, 0)")
+        self.line(3, f"_is{number} = {self.wrapped(keeper, f'_now{number}')}")
+        self.line(3, f"undo.append((set_group, ({groups}, {values}, {group}, _old{number}, _was{number})))")
         readers = self.network.readers.get(keeper.name, Readers())
         if readers.early_losses or readers.late_gains:
             raise CannotFuse("a negated group")
-        self.rules(3, readers.losses, [*outer, f"_old{number}"])
-        self.line(3, f"if _now{number}: {groups}[{group}] = {values}[{group}] = _now{number}")
-        self.line(3, f"else: del {groups}[{group}], {values}[{group}]")
-        self.rules(3, readers.gains, [*outer, f"_now{number}"])
+        self.rules(3, readers.losses, [*outer, f"_was{number}"])
+        for stored, now in ((groups, f"_now{number}"), (values, f"_is{number}")):
+            self.line(3, f"if {now}: {stored}[{group}] = {now}")
+            self.line(3, f"else: {stored}.pop({group}, None)")
+        self.rules(3, readers.gains, [*outer, f"_is{number}"])
+
+    def wrapped(self, keeper: GroupKeeper, total: str) -> str:
+        """The value of a group: its total, within 64 bits."""
+        if keeper.group.op == "count":
+            return total
+        if keeper.group.kind is Kind.UNSIGNED:
+            return f"{total} & {MASK}"
+        return f"{self.named(wrap, 'wrap')}({total})"
 
     # ── tables ───────────────────────────────────────────────────────────────────────────────
 
@@ -303,9 +320,12 @@ class Function:
             self.line(depth, f"if not _a: del {container}[_k]")
 
 
-def _counts_groups(keeper: object) -> bool:
+def _is_linear(keeper: object) -> bool:
+    """Whether groups are counts, or sums of whole numbers."""
     group = keeper.group if isinstance(keeper, GroupKeeper) else None
-    return group is not None and group.op == "count" and group.kind is not Kind.FLOAT and not group.may_fail
+    return (
+        group is not None and group.op in ("count", "sum") and group.kind is not Kind.FLOAT and not group.may_fail
+    )
 
 
 def fused(network: Network, relation: str, insert: bool, orders: Orders) -> Fused | None:

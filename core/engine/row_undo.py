@@ -23,9 +23,10 @@ def set_count(counts: dict[Key, int], fact: Key, number: int | None) -> None:
         counts[fact] = number
 
 
-def set_group(groups: dict[Key, int], values: dict[Key, int], group: Key, number: int) -> None:
-    if number:
-        groups[group] = values[group] = number
-    else:
-        groups.pop(group, None)
-        values.pop(group, None)
+def set_group(groups: dict[Key, int], values: dict[Key, int], group: Key, total: int, value: int) -> None:
+    """Set total and value of a group; zeros are not stored."""
+    for stored, number in ((groups, total), (values, value)):
+        if number:
+            stored[group] = number
+        else:
+            stored.pop(group, None)

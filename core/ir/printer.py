@@ -212,12 +212,13 @@ class Printer:
             self.line(f"{self.work()}[2] += _len(_delta)")
 
     def count_turn(self, is_innermost: bool, below: Sequence[SetOperation]) -> None:
-        """Count a turn of a loop, with its tests.  Loops with others inside look at the limit."""
+        """Count a turn of a loop, and what it looks up.  Outer loops look at the limit, too."""
         meter = self.use.meter
         if meter is None:
             return
-        tests = sum(isinstance(one, Exists) for one in takewhile(lambda one: isinstance(one, ir.TESTS), below))
-        self.line(f"{meter.local} += {meter.turn + meter.test * tests}")
+        next_loop = next((n for n, one in enumerate(below) if isinstance(one, ir.LOOPS)), len(below))
+        found = sum(isinstance(one, Exists | Probe | ir.Entry) for one in below[: next_loop + 1])
+        self.line(f"{meter.local} += {meter.turn + meter.look_up * found}")
         if not is_innermost:
             self.expressions.scope["_Enough"] = meter.stop
             work, rule = self.work(), self.expressions.named("rule", self.plan.rule.name)

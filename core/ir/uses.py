@@ -59,7 +59,7 @@ class Meter:
     counts_matches: bool = False  # in `_m`
     counts_values: bool = False  # of a set in the head, before the action
     union: int = 0  # units of work for one key of a union
-    test: int = 0  # units of work to look a fact up, in each turn of a loop
+    look_up: int = 0  # units of work to look up a key in each turn of a loop
 
 
 @frozen

@@ -416,3 +416,24 @@ def test_a_turn_that_costs_as_much_as_a_computation_gives_up_and_says_so(monkeyp
     assert engine.update("e", (7, 6), insert=False)["e"] == {(7, 6): -1}
     assert engine.anew["p"] == (2, 3)
     assert_current(engine)
+
+
+def test_sums_of_single_updates_stay_within_64_bits() -> None:
+    """Totals that are a multiple of 2⁶⁴ are groups of value 0, which are not empty."""
+    engine = engine_of(
+        """.decl e(x:number, y:number)  .decl u(x:number, y:unsigned)  .decl k(x:number)
+        .decl s(x:number, n:number)  .decl t(x:number, n:unsigned)  .decl z(x:number)
+        s(x, n) :- k(x), n = sum y : { e(x, y) }.  t(x, n) :- k(x), n = sum y : { u(x, y) }.
+        z(x) :- k(x), 0 = sum y : { u(x, y) }.""",
+        large=10**9,
+    )
+    engine.apply([Update("k", (1,)), Update("k", (2,))])
+    assert engine._ways.fused("e", True) is not None
+    steps = [("e", (1, 2**62)), ("e", (1, 2**62 + 1)), ("e", (1, -5)), ("e", (2, 0)), ("e", (2, 7))]
+    steps += [("u", (1, 2**63)), ("u", (1, 2**63 - 1)), ("u", (1, 1)), ("u", (2, 3)), ("u", (1, 9))]
+    for insert in (True, False):
+        for name, row in steps:
+            engine.apply([Update(name, row, insert)])
+            assert_current(engine)
+            engine.what_if([Update(name, row, not insert)], lambda changes: None)
+            assert_current(engine)

@@ -2,8 +2,8 @@
 
 A counter has the work done, the matches found, the rows that changed, and a limit: a rule that does
 more work than that for one change gives up with `Enough`.  The unit of work is one element of a set
-operation in C, three to ten nanoseconds; a turn of a Python loop is `TURN` of them, and each fact
-that it looks up `TEST` more.  Counting costs an addition per loop turn, and three per delta rule
+operation in C, three to ten nanoseconds; a turn of a Python loop is `TURN` of them, and each key
+that it looks up `LOOK_UP` more.  Counting costs an addition per loop turn, and three per delta rule
 and update.
 
 Every way of a step runs these rules: fused, or unit by unit; of one row or of many; on
@@ -23,7 +23,7 @@ from everlog.core.ir.uses import Action, Meter, Use
 Counter: TypeAlias = list[int]  # work, matches, rows, limit
 
 TURN = 4  # units of work for one turn of a loop in Python
-TEST = 8  # and to look up a fact in it
+LOOK_UP = 8  # and to look up a key in it
 ROW = 300  # units for one row of a change, beside what its rules do: tables, indexes, undo
 MATCH = 16  # units for one match: the turn that finds it, and the entry that it makes
 UNLIMITED = sys.maxsize
@@ -81,7 +81,7 @@ def counted_use(work: Counter, row_by_row: bool = False) -> Use:
         end=f"{{0}}[0] += {LOCAL}; {{0}}[1] += _m",
         counts_rows=True,
         counts_matches=True,
-        test=TEST,
+        look_up=LOOK_UP,
     )
     return Use(Action.COUNT, row_by_row=row_by_row, meter=meter)
 
