@@ -338,7 +338,8 @@ ENTRIES: tuple[Entry, ...] = (
         "new",
         "A warning; answers do not depend on it. Version 0 of a recursive rule reads what is new in its first "
         "recursive atom, and joins that first. A rule that is not recursive has version 0 alone. The atoms of an "
-        "inlined relation are atoms of the rule.",
+        "inlined relation are atoms of the rule. Recursion that passes a column on unchanged needs no order: its "
+        "sets flow through the components of a graph, for all rules at once.",
     ),
     # ── components ───────────────────────────────────────────────────────────────────────────
     Entry(
