@@ -13,7 +13,7 @@ gone, the rest moves to a new one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -77,14 +77,14 @@ class NativeSubsumed(NativeRounds):
         for name in self.dominances:
             if len(self.bindings[GONE % name]) > self.forgotten[name]:
                 self._move(name)
-        for name, how in self.joined.joined.items() if self.joined is not None else ():
-            self._check(name, how)
+        if self.joined is not None:
+            self._check(self.joined.joined)
 
-    def _check(self, name: str, how: Joined) -> None:
-        """Let Python judge values of a map that cannot be."""
+    def _check(self, maps: Mapping[str, Joined]) -> None:
+        """Let Python judge values of maps that cannot be."""
         try:
-            for row in self.own[name].rows() if how.checked is not None else ():
-                how.checked(row)
+            for name, how in maps.items():
+                how.check(self.own[name].rows())
         except EvaluationError:
             raise Undefined from None
 
