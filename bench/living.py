@@ -65,12 +65,12 @@ def cases(small: bool) -> list[Case]:
     part = 10 if small else 1
     return [
         Case("Dyck", DYCK, brackets(2000 // part)),
-        Case("value flow", VALUE_FLOW, {name: list(rows) for name, rows in statements(6000 // part).items()}),
-        Case("points-to", POINTS_TO, {name: list(rows) for name, rows in points_to(5000 // part).items()}),
-        Case("same generation", SAME_GENERATION, {"parent": list(family(5000 // part))}),
+        Case("value flow", VALUE_FLOW, {name: list(rows) for name, rows in statements(60_000 // part).items()}),
+        Case("points-to", POINTS_TO, {name: list(rows) for name, rows in points_to(6000 // part).items()}),
+        Case("same generation", SAME_GENERATION, {"parent": list(family(15_000 // part))}),
         Case("EL", EL, ontology(1000 // part)),
         Case("lineage", CLOSURE, lineage(5000 // part)),
-        Case("equivalence", CLASSES, {"same": list(random_graph(50_000 // part, 20_000 // part))}),
+        Case("equivalence", CLASSES, {"same": list(random_graph(400_000 // part, 160_000 // part))}),
     ]
 
 

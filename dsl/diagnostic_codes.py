@@ -329,7 +329,7 @@ ENTRIES: tuple[Entry, ...] = (
         "DL062",
         "unknown parameter",
         "a directive has the parameters that the language reference lists",
-        "A warning: the parameter is ignored, as Soufflé does.",
+        "A warning. A run that would read or write with it refuses to, instead of ignoring it.",
     ),
     Entry(
         "DL063",
@@ -338,7 +338,8 @@ ENTRIES: tuple[Entry, ...] = (
         "new",
         "A warning; answers do not depend on it. Version 0 of a recursive rule reads what is new in its first "
         "recursive atom, and joins that first. A rule that is not recursive has version 0 alone. The atoms of an "
-        "inlined relation are atoms of the rule.",
+        "inlined relation are atoms of the rule. Recursion that passes a column on unchanged needs no order: its "
+        "sets flow through the components of a graph, for all rules at once.",
     ),
     # ── components ───────────────────────────────────────────────────────────────────────────
     Entry(

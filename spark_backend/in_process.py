@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -18,6 +18,7 @@ from everlog.core.evaluate.seminaive import evaluate
 from everlog.core.program import Kind, Program, Row, Rule
 from everlog.core.program.dependencies import Unit
 from everlog.core.runtime.guards import Limits
+from everlog.core.storage.shape import SavedColumns
 from everlog.core.storage.table_shapes import PairShape
 from everlog.core.storage.tables import Table
 from everlog.spark_backend.column_types import HOLDS, arrow_array, kinds_of
@@ -61,7 +62,7 @@ def computed(
     return {name: found.tables[name] for name in wanted}
 
 
-def columns_of(table: Table) -> list[list[Any]]:
+def columns_of(table: Table) -> SavedColumns:
     """The facts of a table column by column, in no order, each once."""
     shape = table.shape
     if not isinstance(shape, PairShape):

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from everlog.core.program import Kind, Program, Row
 from everlog.core.program.values import EvaluationError
+from everlog.core.storage.shape import SavedColumns
 from everlog.spark_backend.column_types import arrow_array, kinds_of, names_of, python_rows, slots_of
 from everlog.spark_backend.frames.marks import marked
 from everlog.spark_backend.in_process import columns_of, computed
@@ -124,7 +125,7 @@ def _column(slot: str, name: str, kind: Kind) -> Column:
 
 
 def _batches(
-    tag: int, columns: list[list[Any]], kinds: tuple[Kind, ...], slots: list[str]
+    tag: int, columns: SavedColumns, kinds: tuple[Kind, ...], slots: list[str]
 ) -> Iterator[pa.RecordBatch]:
     """The facts of a relation in wide columns."""
     import pyarrow as pa

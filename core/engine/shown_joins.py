@@ -22,6 +22,7 @@ from everlog.core.engine.planning.plan import (
     RECOMPUTE,
 )
 from everlog.core.engine.stepping.store import Store
+from everlog.core.evaluate.counted_rows import counted
 from everlog.core.evaluate.shown_plans import WITHOUT_EFFECT, ShownPlan, plan_of_estimates
 from everlog.core.ir.compile import planned
 from everlog.core.ir.uses import Action, Use
@@ -50,7 +51,10 @@ def join_plans(network: Network, only: str | None = None) -> Iterator[ShownPlan]
         strategy = network.strategy_now(rule)
         if strategy in (DELTA, COUNTS, RANKED, RANKED_PYTHON, RECOMPUTE):
             for delta in (None,) if strategy == RECOMPUTE else (None, *atoms):
-                yield plan_of_estimates(rule, delta, _estimates(store, rule, delta, strategy))
+                found = _estimates(store, rule, delta, strategy)
+                order = [one.position for one in found]
+                counts = None if delta is not None else _counts(store, rule, order)
+                yield plan_of_estimates(rule, delta, found, counts)
         elif rule.name in store.plan.written:
             yield ShownPlan(str(rule), None, False, (), instead=_instead(rule, strategy, kept.why))
 
@@ -66,6 +70,14 @@ def _estimates(store: Store, rule: Rule, delta: int | None, strategy: str) -> Se
         return planned(rule, delta, store.shapes, known, use).estimates
     every = frozenset(v for literal in rule.body for v in variables_of_literal(literal))
     return Ordering(rule.body, known, first=delta, kept=every, fixed=rule.order_of(delta)).chosen()
+
+
+def _counts(store: Store, rule: Rule, order: Sequence[int]) -> list[tuple[int, int]] | None:
+    """The rows that an order tries and keeps, with the facts that are there."""
+    tables = store.tables
+    return counted(
+        store.plan.program, rule, order, lambda name: tables[name].rows(), lambda name: len(tables[name])
+    )
 
 
 def _instead(rule: Rule, strategy: str, why: str) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Protocol
 
+from everlog.core.engine.demands import Demands
 from everlog.core.engine.engine import Engine
 from everlog.core.engine.planning.systems import with_auxiliaries
 from everlog.core.engine.stepping.saved_state import Columns
@@ -76,7 +77,7 @@ class SleepingEngine(Engine):
         self.guard = Guard(limits or Limits(), progress)
         self.seal = None
         self.usage = Usage()
-        self.moved = {}
+        self.moved, self.demands = {}, Demands(self)
         self._trial = None
         self._asked = dict(strategies or {})
         self._stored = stored

@@ -23,6 +23,7 @@ from everlog.core import program as p
 from everlog.core.codegen.code_lines import comment
 from everlog.core.evaluate.best_first import Settling, forms_of, offering, only_adds
 from everlog.core.evaluate.choice_domains import Chooser
+from everlog.core.evaluate.counted_rows import counted
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.flow import flow, flow_steps
 from everlog.core.evaluate.growing_rounds import Growth
@@ -34,12 +35,13 @@ from everlog.core.evaluate.ordered import key_levels, key_steps
 from everlog.core.evaluate.profile import RunProfile, UnitRuns
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.run_relations import Relations
-from everlog.core.evaluate.shown_plans import plan_of_estimates
+from everlog.core.evaluate.shown_plans import ShownPlan, plan_of_estimates
 from everlog.core.evaluate.subsume import dominances
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.evaluate.watched_rule import WatchedRule, is_watched
 from everlog.core.ir.compile import Compiled, Run, compile_late, compile_rule
 from everlog.core.ir.printer import Access
+from everlog.core.ir.set_operations import SetPlan
 from everlog.core.ir.uses import Action, Meter, Use
 from everlog.core.native.availability import NotAWord, Undefined, why_not
 from everlog.core.native.words import is_words
@@ -153,8 +155,8 @@ def _evaluated(
         if reason or not _run_natively(context, unit, relations, profile, jobs):
             with _recorded(profile, unit, reason or "a functor has no value") as runs:
                 UnitRun(context, unit, runs).run()
-                if runs is not None:
-                    context.tell_plans(unit, runs)
+            if runs is not None:
+                context.tell_plans(unit, runs)
         relations.seal(name for name in {*unit.reads, *unit.relations} if waiting[name] is unit)
     return Evaluation(program, relations)
 
@@ -311,13 +313,22 @@ class Context:
         """Record the plans that Python has used for a unit."""
         for rule, compiled in self.cache.values():
             if rule.name in runs.rules and rule in unit.rules:
-                plan = compiled.plan
-                runs.rules[rule.name].plans.append(plan_of_estimates(rule, plan.delta, plan.estimates))
+                runs.rules[rule.name].plans.append(self._shown(rule, compiled.plan))
         for rule, made in self.watched.values():
             if rule.name in runs.rules and rule in unit.rules:
-                plan = made.compiled.plan
-                shown = plan_of_estimates(rule, plan.delta, plan.estimates)
+                shown = self._shown(rule, made.compiled.plan)
                 runs.rules[rule.name].plans.append(evolve(shown, anew=made.replanned))
+
+    def _shown(self, rule: Rule, plan: SetPlan) -> ShownPlan:
+        order = [one.position for one in plan.estimates]
+        counts = None if plan.delta is not None else counted(self.program, rule, order, self._rows, self._size)
+        return plan_of_estimates(rule, plan.delta, plan.estimates, counts)
+
+    def _rows(self, name: str) -> Iterable[Row]:
+        return self.tables[name].rows()
+
+    def _size(self, name: str) -> int:
+        return len(self.tables[name])
 
     def versions(self, rule: Rule, unit: Unit) -> list[Compiled]:
         """A rule as its unit runs it: from each atom of the unit, or as a whole."""

@@ -4,7 +4,8 @@
     index on f: infunc(f, m)              expected 40 000   tried 40 000   kept 40 000
 
 Tried are the rows that an index or a scan gives, kept those that also pass all tests before the
-next atom.  The compiled machine counts both; Python works on sets and counts neither.
+next atom.  The compiled machine counts both.  Python works on sets: rules that it joins as a whole
+are counted afterwards (core.evaluate.counted_rows), if their rows are not too many.
 """
 
 from __future__ import annotations
@@ -78,11 +79,14 @@ def plan_of_task(task: NativeTask) -> ShownPlan:
     return ShownPlan(str(plan.rule), plan.delta, True, changed, task.replanned, written)
 
 
-def plan_of_estimates(rule: Rule, delta: int | None, estimates: Sequence[Estimate]) -> ShownPlan:
-    """The plan of a rule that Python runs."""
+def plan_of_estimates(
+    rule: Rule, delta: int | None, estimates: Sequence[Estimate], counts: Sequence[tuple[int, int]] | None = None
+) -> ShownPlan:
+    """The plan of a rule that Python runs; `counts` has the rows tried and kept by its steps."""
+    known: Sequence[tuple[int | None, int | None]] = counts or [(None, None)] * len(estimates)
     steps = tuple(
-        ShownStep(str(rule.body[one.position]), _by(rule.body[one.position], one.bound), one.tried)
-        for one in estimates
+        ShownStep(str(rule.body[one.position]), _by(rule.body[one.position], one.bound), one.tried, tried, kept)
+        for one, (tried, kept) in zip(estimates, known, strict=True)
     )
     written = bool(rule.order_of(delta))
     return ShownPlan(str(rule), delta, False, _changed(steps, rule, delta), written=written)

@@ -144,6 +144,20 @@ int live_set(Live *live, const int64_t *words, uint32_t seq, uint32_t count) {
     return DONE;
 }
 
+int live_fill(Live *live, const int64_t *seqs, const int64_t *counts) {
+    uint32_t rows = live->relation->count;
+    int status = make_room(live, rows);
+    if (status < 0) return status;
+    for (uint32_t row = 0; row < rows; row++) {
+        if (seqs[row] < 1 || seqs[row] >= LAST_SEQ || counts[row] < 1) return UNCOUNTABLE;
+        uint32_t count = counts[row] < MOST_DERIVATIONS ? (uint32_t)counts[row] : MOST_DERIVATIONS;
+        live->lives[row] = (Life){(uint32_t)seqs[row], count, 0, HERE};
+        if (seqs[row] >= live->unit->clock) live->unit->clock = (uint32_t)seqs[row] + 1;
+    }
+    live->living = rows;
+    return DONE;
+}
+
 int live_came(Live *live, const int64_t *words) {
     uint32_t row;
     int status = number_of(live, words, relation_hash(live->relation, words), &row);

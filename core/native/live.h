@@ -88,6 +88,9 @@ void live_roll_back(Live *live);
 /* Add a row that is HERE, without a turn; of the unit's own with its `seq` and `count`. */
 int live_set(Live *live, const int64_t *words, uint32_t seq, uint32_t count);
 
+/* Let all rows of the relation be there, which has had none before: row by row, `seq` and count. */
+int live_fill(Live *live, const int64_t *seqs, const int64_t *counts);
+
 /* A row of another relation comes or goes. */
 int live_came(Live *live, const int64_t *words);
 int live_went(Live *live, const int64_t *words);

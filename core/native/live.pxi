@@ -25,6 +25,7 @@ cdef extern from "live.h" nogil:
     void live_begin(CLive *live)
     void live_roll_back(CLive *live)
     int live_set(CLive *live, const int64_t *words, uint32_t seq, uint32_t count)
+    int live_fill(CLive *live, const int64_t *seqs, const int64_t *counts)
     int live_came(CLive *live, const int64_t *words)
     int live_went(CLive *live, const int64_t *words)
     void live_settle(CLive *live)
@@ -81,6 +82,33 @@ cdef class Unit:
         """Begin to count moments and work anew: no row of the unit is there."""
         self.c.clock = 1
         self.begin()
+
+
+def widened(column):
+    """The words of an array of integers or floats."""
+    cdef const signed char[::1] least
+    cdef const short[::1] short
+    cdef const int[::1] middle
+    cdef Py_ssize_t row, rows = len(column)
+    cdef bytearray held
+    cdef int64_t *to
+    if column.itemsize == sizeof(int64_t):
+        return memoryview(column).cast("B")
+    held = bytearray((rows + 1) * sizeof(int64_t))
+    to = <int64_t *><char *>held
+    if column.typecode == "b":
+        least = column
+        for row in range(rows):
+            to[row] = least[row]
+    elif column.typecode == "h":
+        short = column
+        for row in range(rows):
+            to[row] = short[row]
+    else:
+        middle = column
+        for row in range(rows):
+            to[row] = middle[row]
+    return memoryview(held)[: rows * sizeof(int64_t)]
 
 
 cdef class Words:
@@ -308,27 +336,44 @@ cdef class Live:
             if self.c.lives[row].state == HERE:
                 yield self.relation.row(row)
 
-    def supports(self):
-        """Every row with its `seq` and its count."""
-        cdef uint32_t row
-        for row in range(self.c.relation.count):
-            if self.c.lives[row].state == HERE:
-                yield self.relation.row(row), self.c.lives[row].seq, self.c.lives[row].count
+    def columns(self):
+        """The words of each column of the rows that are there, then of their `seq` and their counts."""
+        cdef uint32_t row, column, width = self.c.relation.width
+        cdef const CLife *life
+        cdef bytearray held
+        cdef int64_t *to
+        found = []
+        for column in range(width + 2):
+            held = bytearray((self.c.living + 1) * sizeof(int64_t))
+            to = <int64_t *><char *>held
+            with nogil:
+                for row in range(self.c.relation.count):
+                    life = &self.c.lives[row]
+                    if life.state == HERE:
+                        if column < width:
+                            to[0] = relation_word(self.c.relation, row, column)
+                        else:
+                            to[0] = life.seq if column == width else life.count
+                        to += 1
+            found.append(memoryview(held)[: self.c.living * sizeof(int64_t)])
+        return found
 
-    def restore(self, rows, moments, counts):
-        """The inverse of `supports`."""
-        cdef int64_t *words = <int64_t *>PyMem_Malloc((self.c.relation.width + 1) * sizeof(int64_t))
-        cdef int status
-        if words == NULL:
-            raise MemoryError
-        try:
-            for row, seq, count in zip(rows, moments, counts, strict=True):
-                self.words_of(row, words)
-                status = live_set(self.c, words, seq, count)
-                if status < 0:
-                    raise _trouble(status)
-        finally:
-            PyMem_Free(words)
+    def restore(self, columns):
+        """The inverse of `columns`, for a relation that has had no rows."""
+        cdef const int64_t[::1] seqs, counts
+        cdef int status = 0
+        *words, moments, numbers = columns
+        seqs, counts = memoryview(moments).cast("B").cast("q"), memoryview(numbers).cast("B").cast("q")
+        if words:
+            self.relation.take(tuple(words))
+        else:
+            self.relation.fill([()] * len(seqs))
+        if self.c.relation.count != len(seqs) or len(seqs) != len(counts):
+            raise ValueError("the columns do not fit")
+        if len(seqs):
+            status = live_fill(self.c, &seqs[0], &counts[0])
+        if status < 0:
+            raise _trouble(status)
         self.advance()
 
     def check(self):

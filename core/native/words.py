@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
-from everlog.core.program import Kind, Relation, Row
+from everlog.core.program import Kind, Relation, Row, Value
+from everlog.core.storage.shape import Column
 
 if TYPE_CHECKING:
     from everlog.core.native import _machine as machine
@@ -18,6 +20,29 @@ def new_symbols() -> machine.Symbols:
     from everlog.core.native import _machine as machine
 
     return machine.Symbols()
+
+
+_CODES = {Kind.NUMBER: "q", Kind.UNSIGNED: "Q", Kind.FLOAT: "d"}
+
+
+def column_of(words: memoryview, kind: Kind, symbols: machine.Symbols) -> Sequence[Value]:
+    """The values of a column of words: an array, or a list of symbols."""
+    if kind is Kind.SYMBOL:
+        return symbols.texts_of(words.cast("q"))
+    column: array[int] | array[float] = array(_CODES[kind])
+    column.frombytes(words)
+    return column
+
+
+def words_of(column: Column, kind: Kind, symbols: machine.Symbols) -> bytes | memoryview:
+    """The inverse of `column_of`, for any array of integers."""
+    from everlog.core.native import _machine as machine
+
+    if kind is Kind.SYMBOL:
+        return symbols.numbers(list(column))
+    if not isinstance(column, array) or (column.typecode == "d") != (kind is Kind.FLOAT):
+        column = array(_CODES[kind], column)
+    return machine.widened(column)
 
 
 def save_memory() -> None:

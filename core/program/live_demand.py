@@ -58,6 +58,7 @@ class LiveDemand:
     `parts` has them for each relation on demand; `whole` says why other relations that should be on
     demand are computed whole.  `always` has the values that rules ask for without a condition, by
     part.  `written` maps the name of a rule that a part has to the rule that it was made of.
+    `carriers` maps what a demand leads to, where it is carried along, to its part.
     """
 
     program: Program
@@ -67,6 +68,7 @@ class LiveDemand:
     written: Mapping[str, Rule]
     made: frozenset[str]
     user_program: Program
+    carriers: Mapping[str, str]
 
     def lines(self, only: str | None = None) -> Iterator[str]:
         """How each relation is asked for, or why all of it is computed, for `explain`."""
@@ -105,6 +107,7 @@ class LiveBuilder(Builder):
     on_demand: frozenset[str] = frozenset()
     asked_by: dict[str, Adorned] = field(factory=dict)
     carriers: dict[str, Relation] = field(factory=dict)
+    carried: dict[str, str] = field(factory=dict)  # carrier → part
     home: dict[str, int] = field(factory=dict, init=False)  # relation → its unit
 
     def __attrs_post_init__(self) -> None:
@@ -140,6 +143,7 @@ class LiveBuilder(Builder):
         columns = part.bound(self.program.relations[part.relation].columns)
         twice = tuple(evolve(c, name=f"{c.name}{n}") for n in (1, 2) for c in columns)
         self.carriers[name] = Relation(name, twice)
+        self.carried[name] = part.name
         self.rules[Rule(Atom(name, (*asked, *asked)), (Atom(part.magic, asked),), name=f"{name}#0")] = None
 
     def _carried(self, rule: Rule, part: Adorned) -> None:
@@ -238,7 +242,7 @@ def _built(program: Program, names: list[str], whole: dict[str, str], asked: Ite
         rules=tuple(_on_tables(rule) for rule in (*rules, *asking)),
         facts=program.facts,
     )
-    return LiveDemand(running, parts, whole, always, written, frozenset(made), program)
+    return LiveDemand(running, parts, whole, always, written, frozenset(made), program, builder.carried)
 
 
 def _reads(rule: Rule, names: frozenset[str]) -> bool:

@@ -8,7 +8,7 @@ sets and dicts that compiled rules work on.  *Counted* facts have a number besid
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -23,7 +23,7 @@ PairFacts: TypeAlias = dict[Value, ValueSet]
 Amount: TypeAlias = Any  # a number of derivations, or a rank
 Counted: TypeAlias = dict[Any, Amount]  # {fact: amount}, or {key: {value: amount}}
 Function: TypeAlias = Mapping[Any, Value]  # from all columns of a fact but the last one
-Column: TypeAlias = list[Any]  # facts or numbers, as a file holds them
+Column: TypeAlias = Sequence[Any]  # facts or numbers, as a file holds them
 SavedColumns: TypeAlias = list[Column]
 
 

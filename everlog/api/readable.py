@@ -231,8 +231,8 @@ class Readable:
         ...   e(1, 2).  e(2, 3).  e(2, 4).  q(x, z) :- e(x, y), e(y, z).''')
         >>> print(*db.plans("q")[0].lines(), sep="\\n")
         q(x, z) :- e(x, y), e(y, z).
-          scan e(x, y)          expected        3.0
-          index on y: e(y, z)   expected        4.5
+          scan e(x, y)          expected        3.0   tried          3   kept          3
+          index on y: e(y, z)   expected        4.5   tried          2   kept          2
         """
         return self._read(lambda: list(self._engine.join_plans(name)))
 

@@ -130,7 +130,7 @@ def _plans(units: Sequence[Mapping[str, Any]]) -> Html:
     about = (
         "Each rule as it was joined in the end: tried are the rows that an index or a scan gave, kept those that "
         "passed all tests before the next atom. Many more tried than expected, or than kept, make a rule slow. "
-        "Python works on sets, and counts neither."
+        "Python works on sets; few rows are counted afterwards."
     )
     return _section("Plans", about, ("Atom", "Found by", "Expected", "Tried", "Kept"), rows)
 

@@ -47,7 +47,8 @@ def encoded_columns(columns: Sequence[Column]) -> bytes:
     >>> encoded_columns([[1, 2], ["a", "b"]])
     b'[[1,2],["a","b"]]'
     >>> many = [range(1000), [0.5, NAN] * 500, ["a", "b"] * 500]
-    >>> len(encoded_columns(many)) < 12000, [c[:3] for c in decoded_columns(encoded_columns(many))]
+    >>> data = encoded_columns(many)
+    >>> len(data) < 12000, [list(column[:3]) for column in decoded_columns(data)]
     (True, [[0, 1, 2], [0.5, nan, 0.5], ['a', 'b', 'a']])
     """
     if sum(map(len, columns)) <= FEW:
@@ -59,8 +60,8 @@ def encoded_columns(columns: Sequence[Column]) -> bytes:
     return b"".join(parts)
 
 
-def decoded_columns(data: bytes, shared: dict[str, str] | None = None) -> list[list[Any]]:
-    """The columns of some bytes; `shared` makes equal symbols one object."""
+def decoded_columns(data: bytes, shared: dict[str, str] | None = None) -> list[Sequence[Any]]:
+    """The columns of some bytes, integers as arrays; `shared` makes equal symbols one object."""
     shared = {} if shared is None else shared
     try:
         if data[:1] != _MARK:
@@ -85,7 +86,7 @@ def decoded_columns(data: bytes, shared: dict[str, str] | None = None) -> list[l
 
 
 def _by_kind(column: Column) -> tuple[str, bytes]:
-    types = set(map(type, column))
+    types = {type(column[0])} if isinstance(column, array) and column else set(map(type, column))
     if types == {int}:
         low, high = min(column), max(column)
         for least, past, code in _RANGES:
@@ -109,7 +110,7 @@ def _symbols(data: bytes, shared: dict[str, str]) -> list[Any]:
 
 
 def _floats(data: bytes, shared: dict[str, str]) -> list[Any]:
-    column = _values("d", data)
+    column = _values("d", data).tolist()
     return [NAN if x != x else x for x in column] if any(map(ne, column, column)) else column
 
 
@@ -120,19 +121,19 @@ def _array(code: str, column: Column) -> bytes:
     return values.tobytes()
 
 
-def _values(code: str, data: bytes) -> list[Any]:
+def _values(code: str, data: bytes) -> array[Any]:
     values = array(code)
     values.frombytes(data)
     if sys.byteorder == "big":
         values.byteswap()
-    return values.tolist()
+    return values
 
 
-def _integers(code: str) -> Callable[[bytes, dict[str, str]], list[Any]]:
+def _integers(code: str) -> Callable[[bytes, dict[str, str]], Sequence[Any]]:
     return lambda data, shared: _values(code, data)
 
 
-_FORMS: dict[str, Callable[[bytes, dict[str, str]], list[Any]]] = {
+_FORMS: dict[str, Callable[[bytes, dict[str, str]], Sequence[Any]]] = {
     **{code: _integers(code) for _, _, code in _RANGES},
     "d": _floats,
     "s": _symbols,

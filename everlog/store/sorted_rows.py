@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
 from sqlite3 import Connection
@@ -30,7 +30,7 @@ from everlog.store.file import DatabaseFile
 from everlog.store.file_format import for_reading, sqlite_errors
 from everlog.store.records import checksum
 
-Block: TypeAlias = list[list[Any]]  # columns of values
+Block: TypeAlias = list[Sequence[Any]]  # columns of values
 
 BLOCKS = 64  # decoded blocks that are remembered
 

@@ -53,8 +53,9 @@ def worth_keeping(engine: Engine, text: str, strategies: Mapping[str, str], alwa
                 continue
             data = encoded_columns(columns)
             start = perf_counter()
-            decoded_columns(data, shared)
-            # building sets and dicts from the columns takes about as long again
+            for column in decoded_columns(data, shared):
+                list(column)
+            # building sets and dicts from the values takes about as long again
             reading = 2 * (perf_counter() - start)
             if always or computing is None or reading < computing:
                 units[name] = data

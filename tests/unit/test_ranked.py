@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -12,7 +13,9 @@ from everlog.core.engine.keepers.recursive import ranked
 from everlog.core.engine.keepers.recursive.ranked import RankedKeeper
 from everlog.core.evaluate import reference
 from everlog.core.program.executor import Update
+from everlog.core.program.values import NAN
 from everlog.dsl.check import compile_text
+from everlog.store.column_codec import decoded_columns, encoded_columns
 
 machine: Any = pytest.importorskip("everlog.core.native._machine")
 
@@ -122,3 +125,39 @@ def test_compaction_forgets_symbols_of_facts_that_went() -> None:
     assert len(keeper.symbols) < 3 * ranked.WASTE
     assert engine.view("p") == reference.evaluate(program, {"e": last})["p"]
     engine.check()
+
+
+VALUES = """
+.decl e(n:number, u:unsigned, f:float, s:symbol)
+.decl p(n:number, u:unsigned, f:float, s:symbol)
+.decl some()
+p(n, u, f, s) :- e(n, u, f, s).
+p(n, u, f, s) :- p(n, v, g, s), p(n, u, g, t), p(_, v, f, t).
+some() :- p(_, _, f, _), f > 0.0.
+some() :- some(), e(_, _, _, _).
+"""
+
+
+@pytest.mark.parametrize("wide", [0, 40], ids=["few", "wide"])
+def test_a_state_of_all_kinds_comes_back(wide: int) -> None:
+    """As columns of the narrowest integers that a file has."""
+    program, generator = compile_text(VALUES), random.Random(2)
+    floats = [0.5, -1.0, math.inf, NAN]
+    for size in (0, 1, 60):
+        rows = {
+            (generator.randrange(-3, 3) << wide, generator.randrange(4) << wide, generator.choice(floats), s)
+            for s in generator.choices(["a", "é", "\udc80", ""], k=size)
+        }
+        engine = Engine(program, strategies={"p": "ranked", "some": "ranked"}, given={"e": rows})
+        kept = {name: decoded_columns(encoded_columns(columns)) for name, _, columns in engine.state()}
+        other = Engine(program, strategies={"p": "ranked", "some": "ranked"}, given={"e": rows}, kept=kept)
+        for _ in range(4):
+            other.check()
+            assert {name: other.view(name) for name in ("p", "some")} == {
+                name: engine.view(name) for name in ("p", "some")
+            }
+            step = [
+                Update("e", row, generator.random() < 0.5)
+                for row in generator.sample(sorted(rows, key=repr), size // 4)
+            ]
+            assert engine.apply(step) == other.apply(step)

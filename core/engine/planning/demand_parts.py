@@ -14,9 +14,9 @@ from typing import TypeAlias
 from attrs import evolve
 
 from everlog.core.engine.planning.systems import NoSuchStrategy
-from everlog.core.program import Program, Row, draws_numbers
+from everlog.core.program import Program, Row, atoms_of, draws_numbers
 from everlog.core.program.demand import Adorned
-from everlog.core.program.dependencies import units
+from everlog.core.program.dependencies import Unit, units
 from everlog.core.program.live_demand import LiveDemand, live_demand
 
 DEMAND = "demand"
@@ -83,6 +83,36 @@ def _strategies(found: LiveDemand, asked: dict[str, str]) -> dict[str, str]:
         if unit.recursive and not any(wishes) and not found.made.isdisjoint(unit.relations):
             own |= {name: FOLLOWED for name in unit.relations if name in found.made and name not in own}
     return kept | own
+
+
+def with_answers(
+    ordered: tuple[Unit, ...],
+    found: LiveDemand | None,
+    asked: Mapping[str, str],
+    only: Collection[str] | None = None,
+) -> tuple[tuple[Unit, ...], set[str]]:
+    """The units, where parts whose demand is followed are computed with it; and these parts.
+
+    A part `path^bf` that is not recursive reads what a demand leads to, `path>bf`.  In one unit
+    both share the copies of what they read.  That is possible where no unit between them needs the
+    demand, and the part needs it without a negation or an aggregate.
+    """
+    units_now, joined = list(ordered), set[str]()
+    for carrier, part in {} if found is None else found.carriers.items():
+        home = {name: n for n, unit in enumerate(units_now) for name in unit.relations}
+        first, last = home[carrier], home[part]
+        one, other = units_now[first], units_now[last]
+        if first >= last or other.recursive or other.subsumptions or (only is not None and part not in only):
+            continue
+        uses = {use for rule in other.rules for atom, use in atoms_of(rule.body) if atom.relation in one.relations}
+        needed = any(not unit.reads.isdisjoint(one.relations) for unit in units_now[first + 1 : last])
+        if asked.get(carrier) != FOLLOWED or part in asked or needed or uses != {"positive"}:
+            continue
+        both = Unit((*one.relations, *other.relations), (*one.rules, *other.rules), True, one.subsumptions)
+        units_now[last] = both
+        del units_now[first]
+        joined.add(part)
+    return tuple(units_now), joined
 
 
 def asked_values(found: LiveDemand, demands: Demands) -> dict[str, tuple[Row, ...]]:

@@ -8,6 +8,8 @@ variable is taken out of the body, with the atoms that have it:
     s'(b)   :- s(b, c), t/0(c).
     q(a)    :- r(a, b), s'(b).
 
+A part of a body that shares no variable with the head or the rest becomes one condition.
+
 Each auxiliary relation is a set, so a derivation more or less goes no further unless it is the
 first or the last.  A variable can go if one of its atoms has all variables of the others: then the
 auxiliary relation is no larger than that atom.  Free-connex heads lose all hidden variables so, and
@@ -65,12 +67,14 @@ def reduced(rule: Rule) -> Reduced:
     if not _is_plain(rule):
         return Reduced(rule)
     before = _exponent(rule)
-    best = Reduced(rule)
+    best = _without_independent(rule)
+    if best.parts and _total(best) > before:
+        best = Reduced(rule)
     for small in (True, False):  # those first that switch one fact at most; then all
         found = best
         while (step := _without_one(found, small)) is not None:
             found = step
-        if found.parts and _total(found) <= before:
+        if len(found.parts) > len(best.parts) and _total(found) <= before:
             best = found
     return best
 
@@ -88,6 +92,24 @@ def _names(literal: Literal) -> frozenset[str]:
     if isinstance(literal, Comparison):
         return frozenset(v.name for side in (literal.left, literal.right) for v in variables_of(side))
     return frozenset(v.name for atom, _ in atoms_of((literal,)) for arg in atom.args for v in variables_of(arg))
+
+
+def _without_independent(rule: Rule) -> Reduced:
+    """Each part of a body that shares no variable with the head or the rest, as one condition."""
+    shown = {v.name for arg in rule.head.args for v in variables_of(arg)}
+    found, waiting = Reduced(rule), [x for x in rule.body if _names(x)]
+    while waiting:
+        names = _names(waiting[0])
+        while wider := [x for x in waiting if not names.isdisjoint(_names(x)) and not _names(x) <= names]:
+            names = names.union(*map(_names, wider))
+        group = [x for x in waiting if not names.isdisjoint(_names(x))]
+        waiting = [x for x in waiting if names.isdisjoint(_names(x))]
+        rest = [x for x in found.rule.body if not any(x is one for one in group)]
+        if names.isdisjoint(shown) and any(isinstance(x, Atom) for x in rest):
+            head = Atom(str(len(found.parts) + 1), ())
+            rule = evolve(found.rule, body=(head, *rest))
+            found = Reduced(rule, (*found.parts, (head, tuple(group))))
+    return found
 
 
 def _without_one(found: Reduced, small: bool) -> Reduced | None:

@@ -18,6 +18,7 @@ from everlog.core.engine.planning.demand_parts import (
     Demands,
     asked_values,
     in_parts,
+    with_answers,
 )
 from everlog.core.engine.planning.flow_rules import Flow, NoFlow, classes_of, flow_of
 from everlog.core.engine.planning.normal import Group, NeedsItself, Normaliser
@@ -126,9 +127,10 @@ def _made(program: Program, asked: dict[str, str], demands: Demands) -> tuple[Pl
     chosen: dict[str, tuple[str, str]] = {}
     fits: dict[str, Fit] = {}
     growing: dict[str, tuple[GrowingUnit, str]] = {}
-    value_columns: dict[str, int] = {}  # of relations through which sets flow: the carried column
+    pairs: dict[str, PairShape] = {}  # of relations through which sets flow: their values are carried
     rules: list[p.Rule] = []
-    for unit in units(program):
+    computed, joined = with_answers(units(program), demand, asked)
+    for unit in computed:
         strategy, why, own, fit = _planned(program, unit, normaliser, wishes)
         if strategy == RANKED:
             shared = {name for name, (kept, _) in chosen.items() if kept in (FLOW, CLASSES)}
@@ -138,7 +140,7 @@ def _made(program: Program, asked: dict[str, str], demands: Demands) -> tuple[Pl
         if isinstance(fit, Flow):
             normaliser.relations.update(fit.relations)
             normaliser.rules += fit.added
-            value_columns[unit.relations[0]], own = fit.value, list(fit.rules)
+            pairs[unit.relations[0]], own = PairShape(fit.value), list(fit.rules)
         elif isinstance(fit, Fit):
             fits.update(dict.fromkeys(unit.relations, fit))
         rules += own
@@ -159,7 +161,7 @@ def _made(program: Program, asked: dict[str, str], demands: Demands) -> tuple[Pl
         facts={},
     )
     chosen |= {name: (GROWING, why) for name, (_, why) in growing.items()}
-    ordered = units(normal)
+    ordered = with_answers(units(normal), demand, asked, joined)[0]
     insert_only = growing_relations(normal)
     planned = []
     for unit in ordered:
@@ -173,7 +175,6 @@ def _made(program: Program, asked: dict[str, str], demands: Demands) -> tuple[Pl
         grown = growing[unit.relations[0]][0] if unit.relations[0] in growing else None
         planned.append(PlannedUnit(unit, strategy, why, kept, joins, fit, grown))
     groups = {name: shape_of(normaliser.relations[name].arity, 1) for name in normaliser.groups}
-    pairs = {name: PairShape(value) for name, value in value_columns.items()}
     shapes = {**shapes_of(normal, ordered), **groups, **pairs}
     written = {rule.name: rule for rule in program.rules}
     given = {} if demand is None else asked_values(demand, demands)

@@ -37,10 +37,10 @@ from everlog.core.engine.stepping.changes import rows_of_change, size_of_change
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.word_table import WordTable
-from everlog.core.native.words import empty_words, new_symbols
-from everlog.core.program import Row, Rule
+from everlog.core.native.words import column_of, empty_words, new_symbols, words_of
+from everlog.core.program import Kind, Row, Rule
 from everlog.core.runtime.guards import Guard
-from everlog.core.storage.shape import Facts, turned
+from everlog.core.storage.shape import Facts
 from everlog.core.storage.table_statistics import SAMPLE, Guess, Statistics, is_other_size
 
 if TYPE_CHECKING:
@@ -385,8 +385,8 @@ class RankedKeeper(Keeper):
             for name, live in self.live.items():
                 if name in self.others:
                     made[name].load(live)
-                elif rows := list(live.supports()):
-                    made[name].restore(*zip(*rows, strict=True))
+                else:
+                    made[name].restore(self._words(name, self._columns(name, live, symbols), self.symbols))
             self._adopt(unit, made)
         except BaseException:
             self.symbols = symbols
@@ -396,10 +396,18 @@ class RankedKeeper(Keeper):
     def state(self) -> Columns:
         columns: Columns = []
         for name, live in self.own.items():
-            supports = list(live.supports())
-            columns += turned([row for row, _, _ in supports], self.schema[name].arity)
-            columns += [[rank for _, rank, _ in supports], [count for _, _, count in supports]]
+            columns += self._columns(name, live, self.symbols)
         return columns
+
+    def _columns(self, name: str, live: machine.Live, symbols: machine.Symbols) -> Columns:
+        """The columns of a relation of the unit, then its ranks and its counts."""
+        kinds = [*(column.kind for column in self.schema[name].columns), Kind.NUMBER, Kind.NUMBER]
+        return [column_of(words, kind, symbols) for words, kind in zip(live.columns(), kinds, strict=True)]
+
+    def _words(self, name: str, columns: Columns, symbols: machine.Symbols) -> list[bytes | memoryview]:
+        """The inverse of `_columns`."""
+        kinds = [*(column.kind for column in self.schema[name].columns), Kind.NUMBER, Kind.NUMBER]
+        return [words_of(column, kind, symbols) for column, kind in zip(columns, kinds, strict=True)]
 
     def restore(self, columns: Columns) -> None:
         left = iter(columns)
@@ -408,10 +416,7 @@ class RankedKeeper(Keeper):
         for name, live in self.others.items():
             live.load(self.store.tables[name].rows())
         for name, live in self.own.items():
-            arity = self.schema[name].arity
-            values = list(islice(left, arity))
-            ranks, counts = next(left), next(left)
-            live.restore(zip(*values, strict=True) if arity else [()] * len(ranks), ranks, counts)
+            live.restore(self._words(name, list(islice(left, self.schema[name].arity + 2)), self.symbols))
         for table in self.tables.values():
             table.renew()
 
@@ -442,8 +447,8 @@ class RankedKeeper(Keeper):
             live.check()
             assert set(live) == set(self.store.tables[name].rows()), f"I1: {name}"
         for name, live in self.own.items():
-            supports = list(live.supports())
+            counts = self._columns(name, live, self.symbols)[-1]
             counted = [proof.plan.derivations_of(live) for proof in self.plans.proofs[name]]
-            for number, (row, _, count) in enumerate(supports):
+            for number, (row, count) in enumerate(zip(live, counts, strict=True)):
                 expected = sum(one[number] for one in counted) + (row in self.given[name])
                 assert count == expected > 0, f"I2: {name}{row} has {count}, not {expected}"
