@@ -274,6 +274,64 @@ def squares(size: int) -> Facts:
     }
 
 
+def hubs_that_swap(names: str, other: str) -> Callable[[int], Stream]:
+    """A large hub is built, used and taken down, and then the next one."""
+
+    def stream(size: int) -> Stream:
+        width = size // 8
+        for hub in itertools.count(1):
+            rows = [(name, (hub, 2 * n + k)) for n in range(width) for k, name in enumerate(names.split())]
+            yield from rows
+            yield from [(other, (hub, hub))] * width
+            yield from reversed(rows)
+
+    return stream
+
+
+def window(names: str, row: Callable[[random.Random, int], Row], part: int) -> Callable[[int], Stream]:
+    """Facts come, and the oldest go: as many stay as a part of the size."""
+
+    def stream(size: int) -> Stream:
+        draw, held = random.Random(8), dict[Update, None]()
+        while True:
+            new = draw.choice(names.split()), row(draw, size)
+            if new not in held:
+                held[new] = None
+                yield new
+            if len(held) > size // part:
+                oldest = next(iter(held))
+                del held[oldest]
+                yield oldest
+
+    return stream
+
+
+def beside_a_hub(draw: random.Random, size: int) -> Row:
+    other = draw.randrange(size)
+    return draw.choice([(0, other), (0, other), (other, 0), (other, 0), (other, draw.randrange(size))])
+
+
+def by_power_law(draw: random.Random, size: int) -> Row:
+    return int(size ** draw.random()), int(size ** draw.random())
+
+
+def one_side_of_a_triangle(size: int) -> Facts:
+    """Many paths of two, none of which closes."""
+    part = range(size // 3)
+    return {"r": [(n, 0) for n in part], "s": [(0, 2 * n) for n in part], "t": [(n, 2 * n + 1) for n in part]}
+
+
+def ten_hubs(size: int) -> Facts:
+    half = range(size // 2)
+    return {"s": [(n % 10, 2 * n) for n in half], "t": [(n % 10, 2 * n + 1) for n in half]}
+
+
+def comb(size: int) -> Facts:
+    part = range(size // 6)
+    into, out = [(n, 0) for n in part], [(0, n) for n in part]
+    return {"r1": into, "r2": out, "r3": into, "r4": out, "p": out, "o": into}
+
+
 TRIANGLE = "q(a, b, c) :- r(a, b), s(b, c), t(a, c)."
 R00: Update = ("r", (0, 0))
 BATCHED = in_turn(lambda size: [("r", (0, n)) for n in range(40)], "lifo")
@@ -530,6 +588,72 @@ CASES = [
             "w": [(n, -1 - n) for n in range(size // 5)],
         },
         toggle(R00),
+    ),
+    Case(
+        "two triangles with a corner in common",
+        "q(a, b, c, d, f) :- r(a, b), s(b, c), t(a, c), u(a, d), v(d, f), w(a, f).",
+        lambda size: {
+            "s": [(0, 2 * n) for n in range(size // 5)],
+            **{name: [(0, 2 * n + 1) for n in range(size // 5)] for name in "tuw"},
+            "v": [(2 * n + 1, 2 * n) for n in range(size // 5)],
+        },
+        toggle(R00, ("u", (0, -1))),
+    ),
+    Case(
+        "a flag beside a triangle",
+        "q(a, b, c) :- f(0), r(a, b), s(b, c), t(a, c).",
+        one_side_of_a_triangle,
+        toggle(("f", (0,))),
+    ),
+    Case(
+        "a product with a triangle",
+        "q(a, b, c, d) :- r(a, b), s(b, c), t(a, c), u(d).",
+        one_side_of_a_triangle,
+        toggle(("u", (0,))),
+    ),
+    Case(
+        "triangle, ten hubs in batches of 100",
+        TRIANGLE,
+        ten_hubs,
+        lambda size: itertools.cycle([("r", (a, b)) for a in range(10) for b in range(10)]),
+        batch=100,
+    ),
+    Case(
+        "4-path, in batches of 20",
+        path_rule(4),
+        path(4),
+        in_turn(lambda size: [("r1", (n, 0)) for n in range(40)], "random"),
+        batch=20,
+    ),
+    Case("triangle, sliding window with a hub", TRIANGLE, lambda size: {}, window("r s t", beside_a_hub, 2)),
+    Case(
+        "4-cycle, sliding window by a power law",
+        cycle_rule(4),
+        lambda size: {},
+        window("r1 r2 r3 r4", by_power_law, 4),
+    ),
+    Case("K4, hubs that swap", clique_rule(4), lambda size: {}, hubs_that_swap("r02 r03 r12 r13", "r01")),
+    Case(
+        "comb of eight",
+        "q(a, b, c, d, f, x, y, z) :- r1(a, b), r2(b, c), r3(c, d), r4(d, f), p(b, x), o(c, y), l(d, z), k(f).",
+        comb,
+        toggle(("l", (0, 0)), ("r1", (5, 0))),
+    ),
+    Case(
+        "a count as an atom",
+        "n(a, x) :- k(a), x = count : { o(a, _) }. q(a, b, c) :- n(a, b), s(b, c), t(a, c).",
+        lambda size: {
+            "k": [(0,)],
+            "s": [(n % 3, 10 + 2 * n) for n in range(size // 2)],
+            "t": [(0, 11 + 2 * n) for n in range(size // 2)],
+        },
+        toggle(("o", (0, 0)), ("o", (0, 1))),
+    ),
+    Case(
+        "5-path, a delete now and then",
+        path_rule(5),
+        path(5),
+        lambda size: (("r1", (n, 0)) if n % 100 else ("r2", (0, n // 100 % 50)) for n in itertools.count(1)),
     ),
 ]
 

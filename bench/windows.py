@@ -1,9 +1,10 @@
 """Ranks, neighbours and rolling sums: loads and single updates, beside DuckDB's window functions.
 
-    python -P bench/windows.py [--rows 10000] [--updates 200]
+    python -P bench/windows.py [--rows 10000] [--updates 200] [--values 1000000]
 
 A load is compared with DuckDB's query over the same rows, an update with the load: DuckDB computes
-its query anew.  Times are CPU times of one run with one thread; answers are compared.
+its query anew.  Fewer values make more ties.  Times are CPU times of one run with one thread;
+answers are compared.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 def measured(name: str, asked: argparse.Namespace) -> None:
     chance = random.Random(1)
     body, window = FORMS[name]
-    rows = [(x, chance.randrange(1_000_000)) for x in range(asked.rows)]
+    rows = [(x, chance.randrange(asked.values)) for x in range(asked.rows)]
     db = Database.from_text(
         f".decl r(x:number, t:number)  .decl w(x:number, n:number)  w(x, n) :- r(x, t), {body}."
     )
     load, _ = timed(lambda: db.insert("r", rows))
-    more = [(asked.rows + x, chance.randrange(1_000_000)) for x in range(asked.rows // 10)]
+    more = [(asked.rows + x, chance.randrange(asked.values)) for x in range(asked.rows // 10)]
     at_once, _ = timed(lambda: db.insert("r", more))
     rows += more
     times = []
@@ -64,7 +65,7 @@ def measured(name: str, asked: argparse.Namespace) -> None:
             row = rows.pop(chance.randrange(len(rows)))
             times.append(timed(lambda row=row: db.delete("r", row))[0])
         else:
-            rows.append((2 * asked.rows + number, chance.randrange(1_000_000)))
+            rows.append((2 * asked.rows + number, chance.randrange(asked.values)))
             times.append(timed(lambda: db.insert("r", rows[-1]))[0])
     other = duckdb.connect(config={"threads": 1})
     other.execute("CREATE TABLE r (x BIGINT, t BIGINT)")
@@ -88,6 +89,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--updates", type=int, default=200)
+    parser.add_argument("--values", type=int, default=1_000_000)
     asked = parser.parse_args()
     for name in FORMS:
         measured(name, asked)

@@ -329,7 +329,7 @@ ENTRIES: tuple[Entry, ...] = (
         "DL062",
         "unknown parameter",
         "a directive has the parameters that the language reference lists",
-        "A warning: the parameter is ignored, as Soufflé does.",
+        "A warning. A run that would read or write with it refuses to, instead of ignoring it.",
     ),
     Entry(
         "DL063",

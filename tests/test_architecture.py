@@ -283,3 +283,10 @@ def test_prose_in_markdown_has_at_most_100_columns() -> None:
             if len(line) > WIDTH_OF_PROSE and not free:
                 wide.append(f"{named(page)}:{number}")
     assert not wide
+
+
+def test_the_architecture_is_short() -> None:
+    lines = (ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines()
+    terms = [line for line in lines[lines.index("## Glossary") :] if line.startswith("| ")]
+    assert len(lines) <= 200
+    assert len(terms) <= 25 + 1  # and the heading

@@ -13,7 +13,7 @@ gone, the rest moves to a new one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -24,9 +24,13 @@ from everlog.core.evaluate.native_rounds import NativeRounds, Progress
 from everlog.core.evaluate.native_task import NativeTask
 from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.subsume import GONE, Dominance
+from everlog.core.native.availability import Undefined
 from everlog.core.native.words import empty_words
 from everlog.core.program import Atom, Call, Comparison, Literal, Negation, Program, Rule, Variable, Wildcard
+from everlog.core.program.aggregates.growing import as_joined_maps
+from everlog.core.program.aggregates.joined_values import Joined
 from everlog.core.program.dependencies import Unit
+from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.shape import Facts
 from everlog.core.storage.table_statistics import is_other_size
@@ -51,6 +55,7 @@ class NativeSubsumed(NativeRounds):
         progress: Progress | None,
         dominances: dict[str, Dominance],
     ) -> None:
+        self.joined = as_joined_maps(program, unit)
         beside = {
             form % name: evolve(program.relations[name], name=form % name)
             for name in dominances
@@ -72,6 +77,16 @@ class NativeSubsumed(NativeRounds):
         for name in self.dominances:
             if len(self.bindings[GONE % name]) > self.forgotten[name]:
                 self._move(name)
+        if self.joined is not None:
+            self._check(self.joined.joined)
+
+    def _check(self, maps: Mapping[str, Joined]) -> None:
+        """Let Python judge values of maps that cannot be."""
+        try:
+            for name, how in maps.items():
+                how.check(self.own[name].rows())
+        except EvaluationError:
+            raise Undefined from None
 
     def _out(self, rule: Rule) -> machine.Relation:
         name = rule.head.relation

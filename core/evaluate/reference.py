@@ -144,8 +144,7 @@ class NaiveEvaluation:
                 check_ordered(row[known.column], known.relation)
         joined = as_joined_maps(self.program, unit)
         for name, how in joined.joined.items() if joined is not None else ():
-            for row in self.facts[name]:
-                how.checked(row)
+            how.check(self.facts[name])
 
     def is_full(self, unit: Unit) -> bool:
         limits = self.program.limits

@@ -2,7 +2,7 @@
 
 | body | facts come and go | facts only come |
 |---|---|---|
-| hierarchical | view tree | view tree |
+| hierarchical | view tree; below a sum delta, then the view tree (`auto`) | the same |
 | acyclic or cyclic | delta, then the view with the smallest exponent (`auto`) | calibrated bags |
 
 First-order delta needs no structure of its own, so it also serves where it does exactly what the
@@ -142,7 +142,11 @@ def choose(
         if update_exponent(DELTA, query, want.shown) == 0:
             return JoinChoice(DELTA, "hierarchical; each atom has all variables, so an update looks rows up")
         refusal = JOINS[VIEW_TREE].refusal(query)
-        return JoinChoice(DELTA, refusal) if refusal else JoinChoice(VIEW_TREE, "hierarchical")
+        if refusal:
+            return JoinChoice(DELTA, refusal)
+        if want.summed:  # delta needs no structure for it, and is quicker while few matches change
+            return JoinChoice(AUTO, "hierarchical, and a sum, whose totals may be kept")
+        return JoinChoice(VIEW_TREE, "hierarchical")
     if all(atom.relation in growing for atom in query.atoms):
         refusal = JOINS[CALIBRATED].refusal(query)
         return JoinChoice(DELTA, refusal) if refusal else JoinChoice(CALIBRATED, "its facts only come")

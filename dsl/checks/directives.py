@@ -22,6 +22,9 @@ PARAMETERS = frozenset(
 _DIGITS = 18  # of a size; no relation has more facts
 
 
+_SORTED = "rows are written in order of their columns; a query asks for another: `{}(…) order by … limit 10`"
+
+
 @frozen
 class Directives:
     inputs: tuple[core.Directive, ...]
@@ -40,7 +43,9 @@ def check_directives(declared: Declarations, report: Report) -> Directives:
         params = dict(directive.params)
         for key in params:
             if key not in PARAMETERS:
-                report.warn("DL062", f"parameter `{key}` of `.{directive.kind}` is not known here", directive)
+                hint = _SORTED.format(directive.relations[0].name) if key in ("order_by", "limit") else ""
+                message = f"parameter `{key}` of `.{directive.kind}` is not known here"
+                report.warn("DL062", message, directive, hint=hint)
         for name in directive.relations:
             signature = declared.relations.get(name.name)
             if signature is None:

@@ -8,6 +8,9 @@ import pytest
 from hypothesis import strategies as st
 
 from everlog.cli import main
+from everlog.core.engine import Engine
+from everlog.core.evaluate import reference
+from everlog.core.program.executor import Update
 from everlog.dsl.check import compile_text
 from everlog.functors import FunctorError, bind
 from everlog.testing import obeys_lattice_laws
@@ -20,6 +23,9 @@ TEXT = """.type Bits = number
 .output r
 """
 SOUND = "def both(a, b): return a | b\ndef moved(a, n): return a & n\n"
+TWO = """.type Bits = number  .functor both(a:Bits, b:Bits):Bits
+    .lattice Bits<> { Bottom -> 0, Lub -> @both(_, _) }
+    .decl at(x:number, v:Bits)  .decl arc(x:number, y:number)  .decl r(v:Bits<>, x:number, w:Bits<>)  """
 
 
 def checked(folder: Path, functors: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
@@ -60,3 +66,16 @@ def test_a_join_without_a_function_is_an_error() -> None:
 
     with pytest.raises(FunctorError, match="both"):
         Database.from_text(TEXT)
+
+
+def test_a_fact_with_a_bottom_is_absent_before_it_is_joined() -> None:
+    text = TWO + "r(v, x, 1) :- at(x, v).  r(w, y, v) :- r(v, x, w), arc(x, y)."
+    program = bind(compile_text(text), {"both": lambda a, b: a | b})
+    facts: dict[str, list[tuple[int, ...]]] = {"at": [(0, 0), (1, 2)], "arc": [(0, 0), (1, 0)]}
+    assert reference.evaluate(program, facts)["r"] == {(2, 1, 1), (3, 0, 3)}
+    engine = Engine(program, large=10**9)
+    engine.insert(facts)
+    engine.apply([Update("arc", (0, 0), False)])
+    assert (
+        engine.view("r") == {(2, 1, 1), (1, 0, 2)} == reference.evaluate(program, facts | {"arc": [(1, 0)]})["r"]
+    )

@@ -30,7 +30,7 @@ class Joined:
     key: tuple[int, ...]
     joins: tuple[tuple[int, Join], ...]
     bottoms: tuple[tuple[int, Value], ...] = ()
-    checked: Callable[[Row], None] = lambda row: None  # raises an error for a fact that cannot be
+    checked: Callable[[Row], None] | None = None
 
     def key_of(self, row: Row) -> Row:
         return tuple([row[column] for column in self.key])
@@ -46,14 +46,22 @@ class Joined:
     def is_there(self, row: Row) -> bool:
         return all(row[column] != bottom for column, bottom in self.bottoms)
 
+    def check(self, rows: Iterable[Row]) -> None:
+        """Raise an error for a fact that cannot be."""
+        if self.checked is not None:
+            for row in rows:
+                self.checked(row)
+
     def facts(self, rows: Iterable[Row]) -> dict[Row, Row]:
-        """One fact for each key, joined in sorted order."""
+        """One fact for each key, joined in sorted order, of those that are there."""
         found: dict[Row, Row] = {}
-        for row in ordered(rows):
-            self.checked(row)
-            key = self.key_of(row)
-            found[key] = self.together(found[key], row) if key in found else row
-        return {key: row for key, row in found.items() if self.is_there(row)}
+        listed = ordered(rows)
+        self.check(listed)
+        for row in listed:
+            if self.is_there(row):
+                key = self.key_of(row)
+                found[key] = self.together(found[key], row) if key in found else row
+        return found
 
 
 def joined_by_lattices(relation: Relation, functors: Mapping[str, Functor]) -> Joined | None:
@@ -90,7 +98,8 @@ def joined_by_order(relation: Relation, known: BestMap, adds: bool) -> Joined:
             )
 
     key = tuple(n for n in range(relation.arity) if n != known.column)
-    return Joined(relation.name, key, ((known.column, better),), checked=checked)
+    needed = bounded or kind is Kind.FLOAT
+    return Joined(relation.name, key, ((known.column, better),), checked=checked if needed else None)
 
 
 def _lub(functor: Functor) -> Join:
