@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -157,6 +158,16 @@ def test_every_module_of_core_is_in_a_room() -> None:
     folders = {folder.name for folder in (ROOT / "core").iterdir() if (folder / "__init__.py").exists()}
     assert not outside
     assert folders == {room.split("/")[0] for room in ROOMS}
+
+
+def test_every_folder_of_modules_is_installed() -> None:
+    """The list in pyproject.toml names each: what is missing there is missing for users."""
+    setup = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    found = set()
+    for package, folder in setup["package-dir"].items():
+        for init in (ROOT / folder).rglob("__init__.py"):
+            found.add(".".join([package, *init.parent.relative_to(ROOT / folder).parts]))
+    assert found == set(setup["packages"])
 
 
 def test_heavy_libraries_are_imported_lazily() -> None:
