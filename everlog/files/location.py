@@ -6,6 +6,7 @@ which replaces the target at the end.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -242,14 +243,22 @@ def require_output_folders(folder: str, outputs: Sequence[Directive]) -> None:
 
 
 def write_stream(stdout: TextIO, text: str) -> None:
-    """Write to standard output the bytes that a file would get, whatever its encoding."""
+    """Write to standard output the bytes that a file would get, whatever its encoding.
+
+    A stream without a buffer (`PYTHONUNBUFFERED`) may take only a part, where a signal comes.
+    """
     data = encoded_text(text)
     buffer = getattr(stdout, "buffer", None)
     if buffer is None:
         stdout.write(text)
         return
     stdout.flush()
-    buffer.write(data)
+    left = memoryview(data)
+    while left:
+        taken = buffer.write(left)
+        if taken is None:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        left = left[taken:]
     buffer.flush()
 
 

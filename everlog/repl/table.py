@@ -116,7 +116,14 @@ def commands() -> dict[str, Command]:
     """The whole table, in the order of `MODULES`."""
     for module in MODULES:
         import_module(module)
-    return COMMANDS
+    return _in_order(len(COMMANDS))
+
+
+@lru_cache(maxsize=1)
+def _in_order(number: int) -> dict[str, Command]:
+    """The `number` commands in the order of their modules, whichever was imported first."""
+    place = {module: number for number, module in enumerate(MODULES)}
+    return dict(sorted(COMMANDS.items(), key=lambda item: place[item[1].function.__module__]))
 
 
 def is_command(name: str) -> bool:

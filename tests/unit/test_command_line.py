@@ -430,3 +430,24 @@ def test_flags_of_souffle_take_one_line_of_help(capsys: pytest.CaptureFixture[st
     told = capsys.readouterr().out
     assert "flags of Soufflé that are accepted and ignored:\n  --legacy -m " in told
     assert "-j X" not in told
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_slow_reader_of_a_pipe_gets_every_line(tmp_path: Path, unbuffered: str) -> None:
+    """The timer of the limits ticks while the pipe is full: no write may be taken for a whole one."""
+    (tmp_path / "p.dl").write_text(
+        ".decl a(x:number) .input a .decl b(x:number, y:number) b(x, y) :- a(x), y = range(0, 400). .output b"
+    )
+    (tmp_path / "a.facts").write_text("")
+    steps = (f"{sign}a({number}).\n\n" for number in range(30) for sign in "+-")
+    (tmp_path / "steps.txt").write_text("".join(steps))
+    words = [sys.executable, "-P", "-m", "everlog", "run", "p.dl", "--updates", "steps.txt"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        seen = []
+        while part := os.read(running.stdout.fileno(), 4096):
+            seen.append(part)
+            time.sleep(0.003)
+    lines = b"".join(seen).decode().splitlines()
+    assert lines == [f"{sign}b({n}, {y})." for n in range(30) for sign in "+-" for y in range(400)]
