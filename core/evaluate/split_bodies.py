@@ -63,6 +63,8 @@ class Splitting:
         if atoms is None:
             return None
         part, rest = parted(rule.body, atoms)
+        if not rest:
+            return None  # the part would be the rule
         shown = _variables(part) & (_variables(rest) | _head_variables(rule))
         atom = self.parts.atom(part, shown, 1.0, rule.name)
         return None if atom is None else evolve(rule, body=(atom, *rest))
@@ -84,20 +86,37 @@ class Splitting:
 
     def _independent(self, rule: Rule) -> Rule | None:
         """The rule with a condition instead of a part that shares no variable with the rest."""
-        waiting = [x for x in rule.body if variables_of_literal(x)]
         needed = _head_variables(rule)
-        while waiting:
-            part = [waiting.pop(0)]
-            names = {*variables_of_literal(part[0])}
-            while more := [x for x in waiting if not names.isdisjoint(variables_of_literal(x))]:
-                part += more
-                names |= _variables(more)
-                waiting = [x for x in waiting if not any(x is one for one in more)]
-            rest = [x for x in rule.body if not any(x is one for one in part)]
-            if names.isdisjoint(needed) and _is_join(part) and any(isinstance(x, Atom) for x in rest):
+        for places in _parts(rule.body):
+            part = [rule.body[place] for place in places]
+            if not needed.isdisjoint(_variables(part)) or not _is_join(part):
+                continue
+            taken = set(places)
+            rest = [literal for place, literal in enumerate(rule.body) if place not in taken]
+            if any(isinstance(literal, Atom) for literal in rest):
                 atom = self.parts.atom(part, frozenset(), 1.0, rule.name)
                 return None if atom is None else evolve(rule, body=(atom, *rest))
         return None
+
+
+def _parts(body: Sequence[Literal]) -> Iterator[list[int]]:
+    """The places of literals that share variables, directly or through others.  Cost: linear."""
+    variables = [variables_of_literal(literal) for literal in body]
+    readers: dict[Variable, list[int]] = {}
+    for place, names in enumerate(variables):
+        for name in names:
+            readers.setdefault(name, []).append(place)
+    seen: set[int] = set()
+    for first, names in enumerate(variables):
+        if first in seen or not names:
+            continue
+        part, wave = [], {first}
+        while wave:
+            part += sorted(wave)
+            seen |= wave
+            read = {name for place in wave for name in variables[place]}
+            wave = {place for name in read for place in readers.pop(name, ())} - seen
+        yield part
 
 
 class _Body:

@@ -123,7 +123,7 @@ def commands() -> dict[str, Command]:
 def _in_order(number: int) -> dict[str, Command]:
     """The `number` commands in the order of their modules, whichever was imported first."""
     place = {module: number for number, module in enumerate(MODULES)}
-    return dict(sorted(COMMANDS.items(), key=lambda item: place[item[1].function.__module__]))
+    return dict(sorted(COMMANDS.items(), key=lambda item: place.get(item[1].function.__module__, len(place))))
 
 
 def is_command(name: str) -> bool:

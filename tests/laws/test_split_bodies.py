@@ -44,6 +44,7 @@ def parts_of(text: str, inputs: Any) -> list[str]:
 
 @given(generators.programs(), generators.facts())
 @example(DECLARATIONS + "q(x, y) :- e(x, y), w(x, _, z), w(_, z, _), s(a), e(a, b), e(b, b).", {"e": [(1, 1)]})
+@example(DECLARATIONS + ".decl p() p() :- e(_, _), i = range(0, 1).", {"e": [(0, 0), (0, 1)]})
 def test_random_programs_with_parts_agree_with_the_reference(text: str, inputs: Any) -> None:
     note(text)
     try:

@@ -434,7 +434,7 @@ def test_flags_of_souffle_take_one_line_of_help(capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_slow_reader_of_a_pipe_gets_every_line(tmp_path: Path, unbuffered: str) -> None:
-    """The timer of the limits ticks while the pipe is full: no write may be taken for a whole one."""
+    """The timer of the limits ticks while the pipe is full: no write counts as a whole one."""
     (tmp_path / "p.dl").write_text(
         ".decl a(x:number) .input a .decl b(x:number, y:number) b(x, y) :- a(x), y = range(0, 400). .output b"
     )
