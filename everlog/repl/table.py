@@ -111,19 +111,17 @@ def command(
     return put
 
 
-@lru_cache(maxsize=1)
 def commands() -> dict[str, Command]:
-    """The whole table, in the order of `MODULES`."""
-    for module in MODULES:
-        import_module(module)
-    return _in_order(len(COMMANDS))
-
-
-@lru_cache(maxsize=1)
-def _in_order(number: int) -> dict[str, Command]:
-    """The `number` commands in the order of their modules, whichever was imported first."""
+    """The whole table, in the order of `MODULES`, whichever was imported first."""
+    _load()
     place = {module: number for number, module in enumerate(MODULES)}
     return dict(sorted(COMMANDS.items(), key=lambda item: place.get(item[1].function.__module__, len(place))))
+
+
+@lru_cache(maxsize=1)
+def _load() -> None:
+    for module in MODULES:
+        import_module(module)
 
 
 def is_command(name: str) -> bool:
