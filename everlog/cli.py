@@ -10,7 +10,6 @@ Exit status: 0 success; 1 an error in the program, its data or its evaluation; 2
 
 from __future__ import annotations
 
-import io
 import sys
 from importlib import import_module
 
@@ -77,7 +76,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         return _usage(name)
     try:
-        _buffer_output()
         command = command_of(name)
         words = getattr(command, "prepared", list)(arguments[1:])
         status: int = command.run(parser_of(name).parse_args(words))
@@ -89,18 +87,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-
-
-def _buffer_output() -> None:
-    """Give a pipe the buffer that it lacks with `PYTHONUNBUFFERED`; each line is still seen.
-
-    Without one, Python loses what the pipe has not taken when a signal comes.
-    """
-    out = sys.stdout
-    raw = getattr(out, "buffer", None)
-    if isinstance(raw, io.FileIO) and not raw.isatty():
-        buffered = io.BufferedWriter(raw)
-        sys.stdout = io.TextIOWrapper(buffered, encoding=out.encoding, errors=out.errors, line_buffering=True)
 
 
 def command_of(name: str) -> ModuleType:
