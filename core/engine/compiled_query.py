@@ -12,7 +12,6 @@ once for all values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -22,18 +21,15 @@ from everlog.core.engine.engine import Engine
 from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.usage import columns_asked
 from everlog.core.ir.compile import Compiled, compile_rule
-from everlog.core.ir.printer import LAZY, Access
 from everlog.core.ir.uses import Action, Use
 from everlog.core.program import PARAMETERS, Atom, Row, Rule, Wildcard, atoms_of
 from everlog.core.program.bodies import variables_of_literal
 from everlog.core.program.containment import Covering, covered
 from everlog.core.program.demand import Adorned
 from everlog.core.program.values import EvaluationError
-from everlog.core.storage.lazy_index import LazyIndex
 from everlog.core.storage.table_shapes import shape_of
 from everlog.core.storage.table_statistics import is_other_size
 
-_LARGE = 10_000  # facts of a table whose index takes noticeably long to build
 T = TypeVar("T")
 _ANSWERS = Use(Action.YIELD, lazy=True)
 
@@ -93,7 +89,7 @@ class CompiledQuery:
         runs: list[Iterator[Row]] = []
         values = parameters if len(parameters) == 1 else (_padded(parameters, 0),)
         for rule, code in zip(self._rules, self._code, strict=True):
-            run: Any = code.bound_to(partial(_index, store))
+            run: Any = code.bound_to(store.index)
             runs.append(_blaming(rule, run(values, None)))  # a generator
         found = runs[0] if len(runs) == 1 else chain.from_iterable(runs)
         return found if self._distinct else _once(found)
@@ -161,16 +157,6 @@ def _showing_parameters(rule: Rule) -> Rule:
     """The rule with its parameters in the head: they are the same in all answers."""
     first = _parameters(rule)
     return rule if first is None else evolve(rule, head=Atom("", rule.head.args + first.args))
-
-
-def _index(store: Store, access: Access) -> object:
-    """The index that compiled code asks for; a lazy one for a large table."""
-    if not access.relation.startswith(LAZY):
-        return store.index(access)
-    table = store.tables[access.relation.removeprefix(LAZY)]
-    if table.find(access.key, access.rest) is None and table.about() > _LARGE:
-        return LazyIndex(table, access.key, access.rest)
-    return table.index(access.key, access.rest)
 
 
 def _blaming(rule: Rule, found: Iterable[Row]) -> Iterator[Row]:

@@ -73,7 +73,7 @@ def agree(db: Database, text: str, body: str) -> None:
 def test_a_query_finds_what_a_rule_would_derive(large: int, text: str, inputs: Any, data: st.DataObject) -> None:
     """The bodies of random rules as queries of their program, before and after steps."""
     note(text)
-    with patch("everlog.core.engine.compiled_query._LARGE", large):
+    with patch("everlog.core.engine.stepping.store.LARGE", large):
         asked_before_and_after(_opened(text, inputs), text, inputs, data)
 
 

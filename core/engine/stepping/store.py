@@ -20,13 +20,14 @@ from everlog.core.engine.planning.plan import FLOW, RANKED, Plan
 from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.ir.compile import Compiled, Run, compile_rule
 from everlog.core.ir.heads import RANKS_OF
-from everlog.core.ir.printer import VALUES_OF, Access
+from everlog.core.ir.printer import LAZY, VALUES_OF, Access
 from everlog.core.ir.set_operations import SetPlan
 from everlog.core.ir.uses import Use, is_risky
 from everlog.core.native.words import new_symbols
 from everlog.core.program import Rule, Value
 from everlog.core.program.values import EvaluationError
 from everlog.core.storage.equivalence import Classes
+from everlog.core.storage.lazy_index import LazyIndex
 from everlog.core.storage.shape import Counted, Facts, Key, Shape
 from everlog.core.storage.shared_values import SharedTable
 from everlog.core.storage.table_statistics import SMALL, UNKNOWN, Guess, Sampled, Statistics, is_other_size
@@ -34,6 +35,8 @@ from everlog.core.storage.tables import Table, TableOf
 
 if TYPE_CHECKING:
     from everlog.core.native import _machine as machine
+
+LARGE = 10_000  # facts of a table whose index takes noticeably long to build
 
 
 @define
@@ -116,15 +119,21 @@ class Store:
         return table is not None and table.find(access.key, access.rest) is not None
 
     def index(self, access: Access) -> object:
+        """The index that compiled code asks for; a lazy one for a large table, if that will do."""
         name = access.relation
+        if name.startswith(LAZY):
+            table = self.tables[name.removeprefix(LAZY)]
+            if table.find(access.key, access.rest) is None and table.about() > LARGE:
+                return LazyIndex(table, access.key, access.rest)
+            return table.index(access.key, access.rest)
         if name.startswith(VALUES_OF):
             return self.values.setdefault(name.removeprefix(VALUES_OF), {})
         if name.startswith(RANKS_OF):
             return self.ranks.setdefault(name.removeprefix(RANKS_OF), {})
-        table = self.tables.get(name)
-        if table is None:
-            table = self.deltas[name] if name in self.deltas else self.delta(name[1:])
-        return table.index(access.key, access.rest)
+        found = self.tables.get(name)
+        if found is None:
+            found = self.deltas[name] if name in self.deltas else self.delta(name[1:])
+        return found.index(access.key, access.rest)
 
     def statistics(self, rule: Rule) -> dict[str, Statistics]:
         """Statistics of the relations that a rule reads.

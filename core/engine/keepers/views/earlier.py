@@ -17,17 +17,6 @@ from everlog.core.storage.shape import Columns, Facts, Key
 from everlog.core.storage.tables import Table, TableOf
 
 Rests = dict[Key, set[Key]]
-LARGE = 10_000  # facts of a table whose index takes noticeably long to build
-
-
-def index_now(store: Store, access: Access) -> object:
-    """The index that compiled code asks for; a lazy one for a large table."""
-    if not access.relation.startswith(LAZY):
-        return store.index(access)
-    table = store.tables[access.relation.removeprefix(LAZY)]
-    if table.find(access.key, access.rest) is None and table.about() > LARGE:
-        return LazyIndex(table, access.key, access.rest)
-    return table.index(access.key, access.rest)
 
 
 def indexes_before(store: Store, changes: Mapping[str, tuple[Facts, Facts]]) -> Lookup:
@@ -39,7 +28,7 @@ def indexes_before(store: Store, changes: Mapping[str, tuple[Facts, Facts]]) -> 
     def lookup(access: Access) -> object:
         name = access.relation.removeprefix(LAZY)
         if name not in small:
-            return index_now(store, access)
+            return store.index(access)
         gone, new = small[name]
         if access.key and access.rest:
             return EarlierIndex(store.tables[name], gone, new, access.key, access.rest)

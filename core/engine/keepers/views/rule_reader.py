@@ -7,12 +7,10 @@ found, and an answer that several matches give comes several times.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import TypeAlias, cast
 
 from attrs import evolve
 
-from everlog.core.engine.keepers.views.earlier import index_now
 from everlog.core.engine.stepping.store import Store
 from everlog.core.ir.compile import Compiled, Lookup, compile_rule
 from everlog.core.ir.uses import Action, Use
@@ -34,18 +32,18 @@ class RuleReader:
         self._codes: dict[object, tuple[Compiled, dict[str, int]]] = {}
 
     def answers(self) -> Iterator[Row]:
-        return self._run(None, self.rule, None, None, partial(index_now, self.store))
+        return self._run(None, self.rule, None, None, self.store.index)
 
     def having(self, bound: Mapping[int, Value], lookup: Lookup | None = None) -> Iterator[Row]:
         """The answers with these values in these columns."""
         columns = tuple(sorted(bound))
         rule, shape = self._asking(columns), shape_of(len(columns))
         values = shape.facts_of([tuple(bound[n] for n in columns)])
-        return self._run(columns, rule, 0, values, lookup or partial(index_now, self.store))
+        return self._run(columns, rule, 0, values, lookup or self.store.index)
 
     def through(self, position: int, facts: Facts, lookup: Lookup | None = None) -> Iterator[Row]:
         """The answers of matches that have one of these facts at a position of the body."""
-        return self._run(position, self.rule, position, facts, lookup or partial(index_now, self.store))
+        return self._run(position, self.rule, position, facts, lookup or self.store.index)
 
     def _asking(self, columns: tuple[int, ...]) -> Rule:
         """The rule with an atom before it that binds columns of its head."""

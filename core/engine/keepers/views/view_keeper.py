@@ -11,11 +11,10 @@ Invariant: a told change is read in the state that its step made, or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from everlog.core.engine.keepers.keeper import Keeper
-from everlog.core.engine.keepers.views.earlier import index_now, indexes_before
+from everlog.core.engine.keepers.views.earlier import indexes_before
 from everlog.core.engine.keepers.views.rule_reader import RuleReader
 from everlog.core.engine.keepers.views.rule_tree import Log, RowChange, RuleTree
 from everlog.core.engine.keepers.views.view_table import ViewTable
@@ -239,7 +238,7 @@ class ViewChange:
 
     def gained(self) -> Iterator[Row]:
         self._current()
-        lookup = partial(index_now, self._keeper.store)
+        lookup = self._keeper.store.index
         yield from self._found(1, lookup, lambda row: not self._keeper.repeats or not self._was(row))
 
     def _found(self, side: int, lookup: Lookup, fits: Callable[[Row], bool]) -> Iterator[Row]:
