@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TextIO
 
-from attrs import frozen
-
 from everlog.core.native.words import SortedRows, SortedWords, empty_words
 from everlog.core.program import Kind, Row
 from everlog.core.program.fact_rows import shown
@@ -68,22 +66,17 @@ def read_words(place: Place, symbols: Symbols) -> Words | None:
     quoted = _quoted(layout, data)
     if quoted and b"\r" in data:
         return None
-    below = _below_header(layout, _lines(data))
-    if below is None:
-        return None
+    data = _lines(data)
+    first = data[: data.find(b"\n")]
+    if not data or not layout.columns or first.count(b'"') % 2:
+        return None  # a quoted header may go on in the next line
+    layout, data = _below_header(layout, data)
+    targets = _targets(layout, layout.fields or len(_first_fields(layout, first)))
     found = empty_words(place.relation, symbols)
-    if not found.parse(below.data, layout.delimiter, below.targets, quoted, layout.nulls):
+    if targets is None or not found.parse(data, layout.delimiter, targets, quoted, layout.nulls):
         return None
     found.seal()
     return found
-
-
-@frozen
-class _Below:
-    """The lines below a header, and for each of their fields the column, or -1."""
-
-    data: bytes
-    targets: tuple[int, ...]
 
 
 def _cuts_any_value(delimiter: str) -> bool:
@@ -92,19 +85,12 @@ def _cuts_any_value(delimiter: str) -> bool:
     return is_one_byte and not delimiter.isalnum() and delimiter not in "+-.\r\n"
 
 
-def _below_header(layout: Layout, data: bytes) -> _Below | None:
-    """What follows the header, if there is one; None if only the careful reader can tell."""
-    first = data[: data.find(b"\n")]
-    if not layout.columns or not data or first.count(b'"') % 2:
-        return None
-    if looks_at_first(layout):
-        layout, is_header = settled(layout, _first_fields(layout, first), b'"' in first)
-        data = data[len(first) + 1 :] if is_header else data
-    width = layout.fields or len(_first_fields(layout, first))
+def _targets(layout: Layout, width: int) -> tuple[int, ...] | None:
+    """For each of so many fields its column, or -1; None if a column has no field of its own."""
     if width < layout.width or len(set(layout.sources)) < len(layout.sources):
         return None
     column = {source: number for number, source in enumerate(layout.sources)}
-    return _Below(data, tuple(column.get(field, -1) for field in range(width)))
+    return tuple(column.get(field, -1) for field in range(width))
 
 
 def read_stdin(reading: Reading) -> list[Row]:
@@ -123,11 +109,16 @@ def _fast_rows(layout: Layout, data: bytes) -> list[Row] | None:
     data = _lines(utf8_bytes(data, layout.encoding, layout.file))
     if _quoted(layout, data):
         return None
-    if looks_at_first(layout) and data and layout.columns:
-        first = data[: data.find(b"\n")]
-        layout, is_header = settled(layout, _first_fields(layout, first), b'"' in first)
-        data = data[len(first) + 1 :] if is_header else data
-    return bulk_rows(layout, data)
+    return bulk_rows(*_below_header(layout, data))
+
+
+def _below_header(layout: Layout, data: bytes) -> tuple[Layout, bytes]:
+    """The layout as the first line settles it, and the lines below it if it is a header."""
+    if not looks_at_first(layout) or not data or not layout.columns:
+        return layout, data
+    first = data[: data.find(b"\n")]
+    layout, is_header = settled(layout, _first_fields(layout, first), b'"' in first)
+    return layout, data[len(first) + 1 :] if is_header else data
 
 
 def first_line_settled(layout: Layout, first: bytes) -> tuple[Layout, bool]:
