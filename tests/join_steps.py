@@ -1,14 +1,17 @@
 """Counts the rows that an order of joins tries, one nested loop per atom, as the planner defines
-it.
+it; and the tasks of the compiled machine, which count theirs.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 from everlog.core import program as p
+from everlog.core.evaluate.native_task import NativeTask
 from everlog.core.program import Atom, Comparison, Constant, Literal, Negation, Variable
 from everlog.core.program.bodies import variables_of_literal
 from everlog.core.program.functors import COMPARISONS
@@ -106,3 +109,17 @@ class Steps:
             return COMPARISONS[literal.op](self._value(literal.left, binding), self._value(literal.right, binding))
         assert isinstance(literal, Negation)
         return tuple(self._value(a, binding) for a in literal.atom.args) not in self.tables[literal.atom.relation]
+
+
+@contextmanager
+def tasks() -> Iterator[list[NativeTask]]:
+    """The tasks that are made inside."""
+    found: list[NativeTask] = []
+    init = NativeTask.__init__
+
+    def made(self: NativeTask, *args: Any) -> None:
+        found.append(self)
+        init(self, *args)
+
+    with patch.object(NativeTask, "__init__", made):
+        yield found

@@ -7,13 +7,12 @@ from unittest.mock import patch
 
 import generators
 import pytest
-from hypothesis import assume, given, note
+from agreeing import agrees_run_with
+from hypothesis import given
 
 from everlog.core.evaluate import grouped_bodies, reference, seminaive
 from everlog.core.evaluate.listed_plans import explain_ir
-from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
-from everlog.dsl.diagnostics import DatalogError
 
 DECLARATIONS = """
 .decl pay(a:number, b:number, x:number)  .decl home(a:number, c:number)  .decl pair(c:number, d:number)
@@ -33,17 +32,7 @@ RULES = [
 
 @given(generators.programs(), generators.facts())
 def test_random_programs_with_grouped_bodies_agree_with_the_reference(text: str, inputs: Any) -> None:
-    note(text)
-    try:
-        program = compile_text(text)
-        expected = reference.evaluate(program, inputs)
-    except (DatalogError, EvaluationError):
-        assume(False)
-        return
-    with patch.object(grouped_bodies, "is_cheaper", lambda *_: True):
-        found = seminaive.evaluate(program, inputs)
-    for name in program.relations:
-        assert found.relation(name) == expected[name], name
+    agrees_run_with(text, inputs, patch.object(grouped_bodies, "is_cheaper", lambda *_: True))
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -9,13 +9,12 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from join_steps import Steps
+from join_steps import Steps, tasks
 
 from everlog import Database, compile_text, evaluate
 from everlog.core.codegen.join_order import Ordering
 from everlog.core.engine.stepping.work import ROW
 from everlog.core.evaluate import grouped_bodies, native_rounds, native_task
-from everlog.core.evaluate.native_task import NativeTask
 from everlog.core.ir import rule_lowering
 from everlog.core.native.availability import why_not
 from everlog.core.program import Atom, Comparison, Constant, Kind, Literal, Negation, Program, Variable, Wildcard
@@ -169,14 +168,7 @@ def aggregate_case(seed: int) -> tuple[str, dict[str, set[tuple[int, ...]]]]:
 
 def counted(program: Program, tables: Any, most: float) -> float:
     """The rows that the compiled machine tries; infinite where it stops after too many."""
-    found: list[NativeTask] = []
-    init = NativeTask.__init__
-
-    def made(self: NativeTask, *args: Any) -> None:
-        found.append(self)
-        init(self, *args)
-
-    with patch.object(NativeTask, "__init__", made):
+    with tasks() as found:
         try:
             evaluate(program, tables, limits=Limits(seconds=5))
         except LimitExceeded:

@@ -10,14 +10,13 @@ from unittest.mock import patch
 
 import generators
 import pytest
-from hypothesis import assume, example, given, note
+from agreeing import agrees_run_with
+from hypothesis import example, given
 
 from everlog.core.evaluate import reference, seminaive, split_bodies
 from everlog.core.evaluate.profile import RunProfile
 from everlog.core.native.availability import why_not
-from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
-from everlog.dsl.diagnostics import DatalogError
 
 DECLARATIONS = """
 .decl e(x:number, y:number)  .decl w(x:number, y:number, z:number)  .decl s(x:number)
@@ -46,17 +45,7 @@ def parts_of(text: str, inputs: Any) -> list[str]:
 @example(DECLARATIONS + "q(x, y) :- e(x, y), w(x, _, z), w(_, z, _), s(a), e(a, b), e(b, b).", {"e": [(1, 1)]})
 @example(DECLARATIONS + ".decl p() p() :- e(_, _), i = range(0, 1).", {"e": [(0, 0), (0, 1)]})
 def test_random_programs_with_parts_agree_with_the_reference(text: str, inputs: Any) -> None:
-    note(text)
-    try:
-        program = compile_text(text)
-        expected = reference.evaluate(program, inputs)
-    except (DatalogError, EvaluationError):
-        assume(False)
-        return
-    with always_split():
-        found = seminaive.evaluate(program, inputs)
-    for name in program.relations:
-        assert found.relation(name) == expected[name], name
+    agrees_run_with(text, inputs, always_split())
 
 
 RULES = [

@@ -8,9 +8,9 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from join_steps import tasks
 
 from everlog.core.evaluate import native_task, run_relations, seminaive, watched_rule
-from everlog.core.evaluate.native_task import NativeTask
 from everlog.core.evaluate.profile import RunProfile
 from everlog.core.evaluate.watched_rule import WatchedRule
 from everlog.core.native.availability import why_not
@@ -29,20 +29,6 @@ FACTS = {
     "wide": [(z % 3, z) for z in range(3000)],
     "few": [(z, z + 1) for z in range(0, 3000, 700)],
 }
-
-
-@contextmanager
-def tasks() -> Iterator[list[NativeTask]]:
-    """The tasks that are made inside."""
-    found: list[NativeTask] = []
-    init = NativeTask.__init__
-
-    def made(self: NativeTask, *args: Any) -> None:
-        found.append(self)
-        init(self, *args)
-
-    with patch.object(NativeTask, "__init__", made):
-        yield found
 
 
 @compiled
