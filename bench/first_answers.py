@@ -38,7 +38,7 @@ ASKED = 200  # point queries
 
 
 def closure(facts: int) -> tuple[str, Facts]:
-    """A path, whose closure has about so many pairs."""
+    """The edges of a path; its closure has about that many pairs."""
     nodes = int((2 * facts) ** 0.5)
     return CLOSURE, {"edge": [(node, node + 1) for node in range(nodes)]}
 

@@ -1,9 +1,8 @@
 """An engine that has not begun: relations are read from where they are stored.
 
-To restore or to compute all relations takes time and memory in proportion to them.  Whoever only
-looks something up should not wait for that, so a sleeping engine answers reads of stored relations
-from their rows.  Everything else wakes it: it loads what is stored, becomes an `Engine`, and goes
-on as one.
+To restore or to compute all relations takes time and memory in proportion to them.  A look-up
+should not wait for that, so a sleeping engine answers reads of stored relations from their rows.
+Everything else wakes it: it loads what is stored, becomes an `Engine`, and goes on as one.
 
 Invariants:
   I1  asleep or awake, a relation has the same facts: a step needs an engine that is awake;
@@ -56,7 +55,7 @@ class Stored(Protocol):
         """All base facts, and the saved state for them, if there is one."""
 
     def close(self) -> None:
-        """Let go of what is stored, as soon as nobody reads it any more."""
+        """Release the stored rows, once the last read has ended."""
 
 
 class SleepingEngine(Engine):
@@ -163,6 +162,6 @@ class SleepingEngine(Engine):
             return
         except Unreadable:
             past = set(islice(read(), seen))  # these could be read
-        if self.is_asleep:  # nobody has woken it in between
+        if self.is_asleep:  # no other thread has woken it in between
             self.wake()
         yield from (row for row in other() if row not in past)

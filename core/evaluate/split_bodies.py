@@ -178,7 +178,7 @@ class _Body:
         return None if shown == _variables(part) else shown
 
     def _distinct(self, variables: Iterable[Variable]) -> float:
-        """At most about so many different values have these variables together."""
+        """An upper bound, about, of the different values that these variables have together."""
         found = 1.0
         for variable in variables:
             values = [

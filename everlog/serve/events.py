@@ -143,7 +143,7 @@ class Hub:
         self.step = 0
         self.lagged = 0  # the number of subscribers that were too slow so far
         self.followers: dict[Follower, None] = {}
-        self.left: deque[Callable[[], None]] = deque()  # for the database's thread: what nobody asks any more
+        self.left: deque[Callable[[], None]] = deque()  # demands that have ended, for the database's thread
 
     def add(self, follower: Follower) -> None:
         self.followers[follower] = None
