@@ -17,7 +17,7 @@ NAMES = sorted(path.stem for path in HERE.glob("*.py") if not path.stem.startswi
 
 
 def have(flag: str) -> list[str]:
-    """The scripts that take a flag: those that name it, and for `--small` those that use `options`."""
+    """The scripts that take a flag: they name it or, for `--small`, use `options`."""
     written = [f'"{flag}"', *(["options("] if flag == "--small" else [])]
     texts = {name: (HERE / f"{name}.py").read_text(encoding="utf-8") for name in NAMES}
     return [name for name, text in texts.items() if any(one in text for one in written)]
