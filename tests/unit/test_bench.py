@@ -15,6 +15,8 @@ def test_a_benchmark_runs_at_its_small_size(name: str) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f"── {name} ──" in done.stdout
+    figures = [line for line in done.stdout.splitlines() if " bar: at " in line]
+    assert all(line.endswith("small size)") for line in figures), "it ran at its full size"
 
 
 def test_the_bench_of_promises_prints_what_is_printed_and_what_happens() -> None:
