@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -109,25 +110,30 @@ def answers(rule: Rule, facts: dict[str, list[Row]]) -> set[Row]:
     shown = [term.name for term in rule.head.args if isinstance(term, Variable)]
     atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
     denied = [literal.atom for literal in rule.body if isinstance(literal, Negation)]
-    held, bindings = list[str](), {()}
+    held, bindings = list[str](), {tuple[Value, ...]()}
     while atoms:
         left = {atom: needed(shown, [*denied, *(a for a in atoms if a is not atom)]) for atom in atoms}
         atom = min(atoms, key=lambda one: (len({*held, *variables_of(one)} & left[one]), atoms.index(one)))
         atoms.remove(atom)
-        both = [*held, *(name for name in variables_of(atom) if name not in held)]
-        kept = [name for name in both if name in left[atom]]
-        found = set()
-        for binding in bindings:
-            for row in facts[atom.relation]:
-                values = matched(atom, row, dict(zip(held, binding, strict=True)))
-                if values is not None:
-                    found.add(tuple(values[name] for name in kept))
-        held, bindings = kept, found
-    rows = [dict(zip(held, binding, strict=True)) for binding in bindings]
-    free = [
-        v for v in rows if not any(matched(a, row, v) is not None for a in denied for row in facts[a.relation])
-    ]
-    return {tuple(values[name] for name in shown) for values in free}
+        known = [name for name in variables_of(atom) if name in held]
+        new = [name for name in variables_of(atom) if name not in held and name in left[atom]]
+        rows = defaultdict(set)
+        for values in fitting(atom, facts):
+            rows[tuple(values[name] for name in known)].add(tuple(values[name] for name in new))
+        kept = [name for name in held if name in left[atom]]
+        places, keys = [held.index(name) for name in kept], [held.index(name) for name in known]
+        bindings = {
+            tuple(binding[n] for n in places) + row
+            for binding in bindings
+            for row in rows.get(tuple(binding[n] for n in keys), ())
+        }
+        held = kept + new
+    for atom in denied:
+        keys = [held.index(name) for name in variables_of(atom)]
+        gone = {tuple(values[name] for name in variables_of(atom)) for values in fitting(atom, facts)}
+        bindings = {binding for binding in bindings if tuple(binding[n] for n in keys) not in gone}
+    places = [held.index(name) for name in shown]
+    return {tuple(binding[n] for n in places) for binding in bindings}
 
 
 def variables_of(atom: Atom) -> list[str]:
@@ -138,18 +144,20 @@ def needed(shown: list[str], atoms: list[Atom]) -> set[str]:
     return {*shown, *(name for atom in atoms for name in variables_of(atom))}
 
 
-def matched(atom: Atom, row: Row, values: dict[str, Value]) -> dict[str, Value] | None:
-    """The values of variables with which an atom is this row, if it can be."""
-    values = dict(values)
-    for term, value in zip(atom.args, row, strict=True):
-        asked = value
-        if isinstance(term, Variable):
-            asked = values.setdefault(term.name, value)
-        elif isinstance(term, Constant):
-            asked = term.value
-        if asked != value:
-            return None
-    return values
+def fitting(atom: Atom, facts: dict[str, list[Row]]) -> Iterator[dict[str, Value]]:
+    """The values of an atom's variables, for each row that it fits."""
+    for row in facts[atom.relation]:
+        values: dict[str, Value] = {}
+        for term, value in zip(atom.args, row, strict=True):
+            expected = value
+            if isinstance(term, Variable):
+                expected = values.setdefault(term.name, value)
+            elif isinstance(term, Constant):
+                expected = term.value
+            if expected != value:
+                break
+        else:
+            yield values
 
 
 def keeps_its_promise(text: str, stream: list[Update], most: float = math.inf) -> None:
