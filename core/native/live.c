@@ -486,8 +486,8 @@ static int run_list(Run *run, const Live *source, const List *rows, int inner, u
         if (!op->relation || op->code == ADD) continue;
         op->mask = visible(op, run->mode, inner);
         op->bound = UINT32_MAX;
-        if (((const Live *)op->relation->live)->own && (run->mode == ASK || (run->mode == GAIN && !inner)))
-            op->bound = run->unit->settled;
+        int settled = run->mode == LOSE || run->mode == ASK || (run->mode == GAIN && !inner);
+        if (((const Live *)op->relation->live)->own && settled) op->bound = run->unit->settled;
     }
     run->newest[0] = 0;
     if (!rows) return follow(run, 0);

@@ -22,7 +22,7 @@ from attrs import frozen
 from everlog.core.program import Row
 from everlog.store.column_codec import BadRecord
 from everlog.store.file_format import DERIVED as DERIVED_TABLE
-from everlog.store.records import checksum, chunks_of, decoded_rows, pieces_of
+from everlog.store.records import checksum, chunks_of, decoded_rows, is_intact, pieces_of
 
 SortedFacts: TypeAlias = Iterable[tuple[str, Iterable[Row]]]  # by relation
 
@@ -49,7 +49,7 @@ def write_about(connection: Connection, name: str, value: Any) -> None:
 
 def read_about(connection: Connection, name: str) -> Any:
     found = connection.execute("SELECT name, value, check_sum FROM about WHERE name = ?", (name,)).fetchone()
-    if found is None or checksum(*found[:-1]) != found[-1]:
+    if not is_intact(found, str, str):
         raise BadRecord(f"its entry `{name}` has changed since it was written")
     return json.loads(found[1])
 
@@ -120,8 +120,8 @@ def read_facts(connection: Connection) -> dict[str, list[Row]]:
     for row in connection.execute(
         "SELECT relation, piece, number, data, check_sum FROM facts ORDER BY relation, piece"
     ):
-        relation, _, number, data, check = row
-        if relation not in left or checksum(*row[:-1]) != check:
+        relation, _, number, data, _ = row
+        if relation not in left or not is_intact(row, str, int, int, bytes):
             raise BadRecord(f"the facts of {relation} have changed since they were written")
         facts[relation] += decoded_rows(data, number, shared)
         left[relation] -= 1
@@ -137,8 +137,8 @@ def read_facts(connection: Connection) -> dict[str, list[Row]]:
 def read_state(connection: Connection, units: Mapping[str, int]) -> dict[str, bytes]:
     found: dict[str, list[bytes]] = {unit: [] for unit in units}
     for row in connection.execute("SELECT unit, piece, data, check_sum FROM state ORDER BY unit, piece"):
-        unit, _, data, check = row
-        if unit not in found or checksum(*row[:-1]) != check:
+        unit, _, data, _ = row
+        if unit not in found or not is_intact(row, str, int, bytes):
             raise BadRecord(f"the state of {unit} has changed since it was written")
         found[unit].append(data)
     if any(len(found[unit]) != number for unit, number in units.items()):

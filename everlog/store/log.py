@@ -15,7 +15,7 @@ from attrs import frozen
 
 from everlog.core.engine.engine import Net
 from everlog.store.column_codec import BadRecord
-from everlog.store.records import Change, checksum, decoded_change, encoded_change, pieces_of
+from everlog.store.records import Change, checksum, decoded_change, encoded_change, is_intact, pieces_of
 
 
 @frozen
@@ -50,7 +50,7 @@ def program_at(connection: Connection, step: int) -> tuple[int, str]:
     found = connection.execute(
         "SELECT step, saved, check_sum FROM programs WHERE step <= ? ORDER BY step DESC LIMIT 1", (step,)
     ).fetchone()
-    if found is None or checksum(*found[:-1]) != found[-1]:
+    if not is_intact(found, int, str):
         raise BadRecord(f"the program of step {step} has changed since it was written")
     return found[0], found[1]
 
@@ -65,8 +65,8 @@ def entries(connection: Connection, after: int, upto: int) -> Iterator[Entry]:
     """The steps after one up to another, in order; BadRecord if one is damaged."""
     shared: dict[str, str] = {}
     programs = {
-        step: saved if checksum(step, saved) == check else None
-        for step, saved, check in connection.execute(
+        row[0]: row[1] if is_intact(row, int, str) else None
+        for row in connection.execute(
             "SELECT step, saved, check_sum FROM programs WHERE step > ? AND step <= ?", (after, upto)
         )
     }
@@ -74,8 +74,8 @@ def entries(connection: Connection, after: int, upto: int) -> Iterator[Entry]:
     parts: list[bytes] = []
     wanted = "SELECT step, piece, pieces, time, data, check_sum FROM log WHERE step > ? AND step <= ?"
     for row in connection.execute(f"{wanted} ORDER BY step, piece", (after, upto)):
-        number, piece, pieces, time, data, check = row
-        if (number, piece) != (step, len(parts)) or checksum(*row[:-1]) != check:
+        number, piece, pieces, time, data, _ = row
+        if (number, piece) != (step, len(parts)) or not is_intact(row, int, int, int, int, bytes):
             raise BadRecord(f"step {step} has changed since it was written")
         parts.append(data)
         if len(parts) == pieces:
@@ -106,8 +106,9 @@ def write_positions(connection: Connection, positions: Mapping[str, str]) -> Non
 
 def read_positions(connection: Connection) -> dict[str, str]:
     found = {}
-    for source, position, check in connection.execute("SELECT source, position, check_sum FROM positions"):
-        if checksum(source, position) != check:
+    for row in connection.execute("SELECT source, position, check_sum FROM positions"):
+        source, position, _ = row
+        if not is_intact(row, str, str):
             raise BadRecord(f"the position of {source} has changed since it was written")
         found[source] = position
     return found

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from zlib import crc32
 
 from everlog.core.engine.engine import Net
@@ -37,6 +37,17 @@ def checksum(*values: int | str | bytes) -> int:
         data = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
         total = crc32(data, crc32(b"%d:" % len(data), total))
     return total
+
+
+def is_intact(row: Sequence[Any] | None, *kinds: type) -> bool:
+    """Whether a row of a table, whose last column is its checksum, is as it was written.
+
+    SQLite stores a type with each value, and the same bytes have the same checksum in any type.
+
+    >>> is_intact((1, "a", checksum(1, "a")), int, str), is_intact(("1", "a", checksum(1, "a")), int, str)
+    (True, False)
+    """
+    return row is not None and tuple(map(type, row[:-1])) == kinds and checksum(*row[:-1]) == row[-1]
 
 
 def pieces_of(data: bytes) -> list[bytes]:

@@ -28,7 +28,7 @@ from everlog.store.column_codec import BadRecord, decoded_columns
 from everlog.store.errors import StateLost, StoreError
 from everlog.store.file import DatabaseFile
 from everlog.store.file_format import for_reading, sqlite_errors
-from everlog.store.records import checksum
+from everlog.store.records import is_intact
 
 Block: TypeAlias = list[Sequence[Any]]  # columns of values
 
@@ -116,7 +116,7 @@ class OpenState:
         try:
             with self.reading() as connection:
                 row = connection.execute(wanted, (relation, piece)).fetchone()
-                if row is None or checksum(*row[:-1]) != row[-1]:
+                if not is_intact(row, str, int, int, bytes):
                     raise Unreadable
                 columns = decoded_columns(row[3])
                 if any(len(column) != row[2] for column in columns):

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -364,6 +365,23 @@ def damages(original: bytes, number: int) -> Iterator[bytes]:
                 for _ in range(generator.choice([1, 1, 8])):
                     data[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
         yield bytes(data)
+
+
+@pytest.mark.parametrize("column", ["log.data", "log.time", "facts.data", "facts.number", "about.value"])
+def test_a_value_whose_type_has_changed_is_told(path: Path, column: str) -> None:
+    """The type of a value is outside of the bytes that have a checksum."""
+    with Database.open(path, text=PATHS) as db:
+        db.insert("edge", [(x, x + 1) for x in range(30)])
+        db.checkpoint()
+        db.insert("edge", (50, 51))
+    table, name = column.split(".")
+    with closing(sqlite3.connect(path)) as connection:
+        kinds = dict(connection.execute(f"SELECT DISTINCT typeof({name}), 1 FROM {table}"))
+        other = "BLOB" if "blob" not in kinds else "TEXT"
+        connection.execute(f"UPDATE {table} SET {name} = CAST({name} AS {other})")
+        connection.commit()
+    with pytest.raises(StoreError, match="changed since"):
+        Database.open(path)
 
 
 @pytest.mark.filterwarnings("ignore::everlog.store.errors.StateLost")
