@@ -43,6 +43,7 @@ from everlog.core.engine.usage import Usage
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
 from everlog.core.evaluate.shown_plans import ShownPlan
+from everlog.core.native.words import SortedWords
 from everlog.core.program import Program, Row, Rule, Value, Variable
 from everlog.core.program.containment import answering_rules
 from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
@@ -678,6 +679,16 @@ class Engine:
             return sorted(self.demands.lookup(relation, {}))
         table = self._table(relation)
         return table.sorted_rows()
+
+    def words(self, relation: str) -> SortedWords | None:
+        """The facts of a relation as words, if the compiled machine keeps it."""
+        if self.demands.is_on_demand(relation):
+            return None
+        table = self._table(relation)
+        found = table.words() if isinstance(table, WordTable) else None
+        if found is not None:
+            self.usage.read(relation, ())
+        return found
 
     def size(self, relation: str) -> int:
         if self.demands.is_on_demand(relation):

@@ -86,6 +86,7 @@ cdef extern from "shared.h" nogil:
 
 
 cdef extern from "atomic.h" nogil:
+    uint32_t LOAD(const uint32_t *word)
     void STORE(uint32_t *word, uint32_t value)
 
 
@@ -109,7 +110,7 @@ cdef extern from "plan.h" nogil:
     ctypedef int (*CCall)(void *context, int op, int64_t *registers) noexcept nogil
     ctypedef struct CPlan "Plan"
     ctypedef int (*CCheck)(void *context, CPlan *running) noexcept nogil
-    ctypedef int (*CWait)(void *thread) noexcept nogil
+    ctypedef int (*CWait)(void *thread, int needs_room) noexcept nogil
     ctypedef struct CPlan "Plan":
         COp *ops
         int count

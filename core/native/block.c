@@ -148,7 +148,7 @@ static inline int hand_over(Plan *plan, int at, Stage *stage, uint32_t made) {
     int status = pass(plan, at + 1, stage->rows, made);
     if (status < 0 || (plan->countdown -= (int)made) > 0) return status;
     plan->countdown = CHECK_EVERY;
-    if (plan->out && LOAD(&plan->out->wanted) && (status = plan->wait(plan->thread)) < 0) return status;
+    if (plan->out && LOAD(&plan->out->wanted) && (status = plan->wait(plan->thread, 0)) < 0) return status;
     return plan->check(plan->context, plan) < 0 ? STOPPED : DONE;
 }
 

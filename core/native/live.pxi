@@ -358,6 +358,16 @@ cdef class Live:
             found.append(memoryview(held)[: self.c.living * sizeof(int64_t)])
         return found
 
+    def alone(self):
+        """The rows that are there, as another relation."""
+        cdef Relation found = Relation(self.relation.kinds, self.relation.symbols)
+        if self.relation.kinds:
+            found.take(tuple(self.columns()[: self.c.relation.width]))
+        else:
+            found.fill(self)
+        found.seal()
+        return found
+
     def restore(self, columns):
         """The inverse of `columns`, for a relation that has had no rows."""
         cdef const int64_t[::1] seqs, counts

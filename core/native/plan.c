@@ -304,11 +304,11 @@ int plan_flush(Plan *plan) {
     for (int i = 0; i < count && status >= 0; i++) {
         const int64_t *row = batch->rows + (size_t)i * to->width;
         while ((status = shared_add(plan->out, &plan->share, row, batch->hashes[i])) == NO_ROOM) {
-            status = plan->wait(plan->thread);
+            status = plan->wait(plan->thread, 1);
             if (status < 0) break;
         }
     }
-    if (status >= 0 && LOAD(&plan->out->wanted)) status = plan->wait(plan->thread);
+    if (status >= 0 && LOAD(&plan->out->wanted)) status = plan->wait(plan->thread, 0);
     return status < 0 ? status : DONE;
 }
 

@@ -77,7 +77,9 @@ typedef struct Stage Stage;
 /* 1 or 0: the answer of a test; STOPPED: an exception was raised; UNDEFINED: there is no value. */
 typedef int (*Call)(void *context, int op, int64_t *registers);
 typedef int (*Check)(void *context, Plan *running); /* the plan, or a clone of it */
-typedef int (*Wait)(void *thread); /* until there is room for more rows; DONE or a failure */
+/* Wait, with all others, until there is room for more rows: for this thread or for another one.  DONE or
+ * a failure. */
+typedef int (*Wait)(void *thread, int needs_room);
 
 struct Plan {
     Batch batch; /* derived rows that wait to be added */
