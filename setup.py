@@ -11,7 +11,7 @@ import os
 from setuptools import Extension, setup
 
 FOLDER = "core/native"
-PARTS = ("relation", "columns", "fold", "plan", "block", "live", "best")
+PARTS = ("relation", "columns", "fold", "plan", "block", "live", "live_run", "best")
 
 
 def machine() -> list[Extension]:
@@ -29,8 +29,8 @@ def machine() -> list[Extension]:
             depends=[
                 f"{FOLDER}/{name}"
                 for name in (
-                    *("live.pxi", "best.pxi", "text.pxi", "steps.h"),
-                    *(f"{part}.h" for part in PARTS if part != "block"),
+                    *("live.pxi", "best.pxi", "text.pxi", "steps.h", "stages.h"),
+                    *(f"{part}.h" for part in PARTS if part not in ("block", "live_run")),
                 )
             ],
             include_dirs=[FOLDER],

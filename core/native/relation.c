@@ -278,19 +278,11 @@ void relation_search(
 
 uint64_t relation_hash(const Relation *relation, const int64_t *row) { return hash_of(row, relation->width); }
 
-uint32_t relation_find_hashed(const Relation *relation, const int64_t *row, uint64_t hash) {
-    return relation->count ? find_hashed(relation, row, hash) : NO_ROW;
-}
-
-int relation_add_hashed(Relation *relation, const int64_t *row, uint64_t hash) {
-    return add_hashed(relation, row, hash);
-}
-
-void relation_fetch_slot(const Relation *relation, uint64_t hash) {
+static inline void fetch_slot(const Relation *relation, uint64_t hash) {
     if (relation->hash.slots) PREFETCH(&relation->hash.slots[start_of(hash, mask_of(&relation->hash))]);
 }
 
-void relation_fetch_row(const Relation *relation, uint64_t hash) {
+static inline void fetch_row(const Relation *relation, uint64_t hash) {
     if (!relation->hash.slots) return;
     uint32_t mask = mask_of(&relation->hash), found = relation->hash.slots[start_of(hash, mask)];
     if (found) PREFETCH((const char *)relation->words + ((found & mask) - 1) * row_bytes(relation));
@@ -305,7 +297,7 @@ static inline uint32_t words_of(const Relation *relation) { return relation->wid
 
 int batch_put(Batch *batch, Relation *relation) {
     uint64_t hash = hash_of(batch->rows + (size_t)batch->count * words_of(relation), relation->width);
-    relation_fetch_slot(relation, hash);
+    fetch_slot(relation, hash);
     batch->hashes[batch->count] = hash;
     return ++batch->count == BATCH ? batch_flush(batch, relation) : DONE;
 }
@@ -313,7 +305,7 @@ int batch_put(Batch *batch, Relation *relation) {
 int batch_flush(Batch *batch, Relation *relation) {
     int count = batch->count, status = DONE;
     batch->count = 0;
-    for (int i = 0; i < count; i++) relation_fetch_row(relation, batch->hashes[i]);
+    for (int i = 0; i < count; i++) fetch_row(relation, batch->hashes[i]);
     for (int i = 0; i < count && status >= 0; i++) {
         const int64_t *row = batch->rows + (size_t)i * words_of(relation);
         status = relation->best ? best_offer(relation->best, row, batch->hashes[i])

@@ -103,12 +103,7 @@ int batch_flush(Batch *batch, Relation *relation);
 #define NO_ROW UINT32_MAX
 uint32_t relation_find(const Relation *relation, const int64_t *row);
 
-/* The same with the hash of the row, and requests for the memory that they need. */
 uint64_t relation_hash(const Relation *relation, const int64_t *row);
-uint32_t relation_find_hashed(const Relation *relation, const int64_t *row, uint64_t hash);
-int relation_add_hashed(Relation *relation, const int64_t *row, uint64_t hash);
-void relation_fetch_slot(const Relation *relation, uint64_t hash);
-void relation_fetch_row(const Relation *relation, uint64_t hash);
 
 /* Look for the rows with one of a few keys, in every `step`-th row.  `keys` has a row for each; `counts`
  * gets how often each was found, `found` the numbers of the first `most` rows of each. */
