@@ -34,6 +34,7 @@ from everlog.core.program import (
     Variable,
 )
 from everlog.core.program.demand import Adorned
+from everlog.core.program.executor import Changes
 from everlog.core.program.live_demand import LiveDemand
 from everlog.core.storage.shape import Facts
 
@@ -277,14 +278,14 @@ class Demands:
                 found.setdefault(part.relation, {}).update(mine)
         return found
 
-    def of_rows(self, rows: Mapping[str, dict[Row, int]], declared: frozenset[str]) -> ToldChanges:
+    def of_rows(self, rows: Mapping[str, dict[Row, int]], declared: frozenset[str]) -> Changes:
         """The changes of a step, of which those of all relations and parts are rows already."""
         found = {name: change for name, change in rows.items() if name in declared}
         for part, values in self.watched.items():
             mine = {row: sign for row, sign in rows.get(part.name, {}).items() if part.bound(row) in values}
             if mine:
                 found[part.relation] = found.get(part.relation, {}) | mine
-        return ToldChanges.of_rows(found)
+        return found
 
     def watched_rows(self) -> dict[str, set[Row]]:
         """The facts that are watched now."""

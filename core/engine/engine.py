@@ -464,7 +464,7 @@ class Engine:
             try:
                 if fused is not None:
                     fused(step, row, rows)
-                    changes: Changes = ToldChanges.of_rows(rows)
+                    changes: Changes = rows
                     if self._network.plan.demand is not None:
                         changes = self.demands.of_rows(rows, self._told)
                 else:

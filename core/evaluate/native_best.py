@@ -18,7 +18,7 @@ from attrs import evolve
 from everlog.core.codegen.join_estimates import Observed
 from everlog.core.evaluate.best_first import ROUNDS, only_adds
 from everlog.core.evaluate.counters import Counting
-from everlog.core.evaluate.native_rounds import NativeRounds, Progress
+from everlog.core.evaluate.native_rounds import NativeContext, NativeRounds
 from everlog.core.evaluate.native_task import NativeTask
 from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.shown_plans import plan_of_task
@@ -50,7 +50,8 @@ def settled(relations: Relations, unit: Unit, maps: Mapping[str, BestMap], guard
     """A unit of maps that the machine has settled; None if Python must judge it."""
     before = guard.facts
     try:
-        found = NativeMaps(relations.program, unit, relations, guard, None, maps)
+        context = NativeContext(relations.program, relations, Counting(relations.program), guard)
+        found = NativeMaps(context, unit, maps)
         found.run()
     except (NotAWord, Undefined):
         guard.facts = before
@@ -65,16 +66,9 @@ class NativeMaps(NativeRounds):
     reads facts that are settled as Δ.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        unit: Unit,
-        relations: Relations,
-        guard: Guard,
-        progress: Progress | None,
-        maps: Mapping[str, BestMap],
-    ) -> None:
-        super().__init__(program, unit, relations, Counting(program), guard, progress)
+    def __init__(self, context: NativeContext, unit: Unit, maps: Mapping[str, BestMap]) -> None:
+        super().__init__(evolve(context, jobs=1), unit)  # offers are made one after the other
+        program, relations = context.program, context.relations
         self.known = maps
         self.settling = new_settling()
         self.base, self.maps = self.own, dict[str, "machine.BestMap"]()

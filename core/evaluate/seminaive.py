@@ -29,7 +29,7 @@ from everlog.core.evaluate.flow import flow, flow_steps
 from everlog.core.evaluate.growing_rounds import Growth
 from everlog.core.evaluate.machines import machines, why_python
 from everlog.core.evaluate.native_best import NativeMaps
-from everlog.core.evaluate.native_rounds import NativeRounds
+from everlog.core.evaluate.native_rounds import NativeContext, NativeRounds
 from everlog.core.evaluate.native_subsumed import NativeSubsumed
 from everlog.core.evaluate.ordered import key_levels, key_steps
 from everlog.core.evaluate.profile import RunProfile, UnitRuns
@@ -189,14 +189,14 @@ def _run_natively(
 
 
 def _native_rounds(context: Context, unit: Unit, relations: Relations, jobs: int) -> NativeRounds:
-    program, guard, progress = context.program, context.guard, context.progress
-    if unit.subsumptions:
-        maps = only_maps(program, unit)
-        if isinstance(maps, dict):
-            return NativeMaps(program, unit, relations, guard, progress, maps)
-        judged = dominances(unit.subsumptions)
-        return NativeSubsumed(program, unit, relations, context.counting, guard, progress, judged)
-    return NativeRounds(program, unit, relations, context.counting, guard, progress, jobs)
+    program = context.program
+    given = NativeContext(program, relations, context.counting, context.guard, context.progress, jobs)
+    if not unit.subsumptions:
+        return NativeRounds(given, unit)
+    maps = only_maps(program, unit)
+    if isinstance(maps, dict):
+        return NativeMaps(given, unit, maps)
+    return NativeSubsumed(given, unit, dominances(unit.subsumptions))
 
 
 def explain_code(program: Program, only: str | None = None) -> str:

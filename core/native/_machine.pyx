@@ -75,6 +75,20 @@ cdef extern from "fold.h" nogil:
     CFold *fold_new(CFoldKind kind, uint32_t outer)
 
 
+cdef extern from "shared.h" nogil:
+    ctypedef struct CShare "Share":
+        pass
+    ctypedef struct CShared "Shared":
+        uint32_t wanted
+    int shared_begin(CShared *shared, CRelation *relation, uint32_t threads)
+    int shared_grow(CShared *shared, CShare **shares, uint32_t threads)
+    void shared_settle(CShared *shared, CShare **shares, uint32_t threads)
+
+
+cdef extern from "atomic.h" nogil:
+    void STORE(uint32_t *word, uint32_t value)
+
+
 cdef extern from "plan.h" nogil:
     ctypedef int CCode "enum Code"
     ctypedef int CVersion "enum Version"
@@ -95,6 +109,7 @@ cdef extern from "plan.h" nogil:
     ctypedef int (*CCall)(void *context, int op, int64_t *registers) noexcept nogil
     ctypedef struct CPlan "Plan"
     ctypedef int (*CCheck)(void *context, CPlan *running) noexcept nogil
+    ctypedef int (*CWait)(void *thread) noexcept nogil
     ctypedef struct CPlan "Plan":
         COp *ops
         int count
@@ -104,6 +119,9 @@ cdef extern from "plan.h" nogil:
         CCall call
         CCheck check
         void *context
+        CShare share
+        CWait wait
+        void *thread
     CPlan *plan_new(int ops, uint32_t registers)
     void plan_free(CPlan *plan)
     uint64_t plan_rows(CPlan *plan)
@@ -112,10 +130,9 @@ cdef extern from "plan.h" nogil:
     int plan_run(CPlan *plan)
     int plan_has_blocks(const CPlan *plan)
     int plan_run_blocks(CPlan *plan, uint64_t row, uint64_t end)
-    CPlan *plan_clone(CPlan *plan)
+    CPlan *plan_clone(CPlan *plan, CShared *out)
     void plan_tell(CPlan *clone)
     int plan_flush(CPlan *plan)
-    int plan_gather(CPlan *clone)
 
 
 cdef extern from *:
@@ -850,29 +867,13 @@ cdef class Plan:
             status = plan_run(self.c)
         self.end(status)
 
-    def run_on_threads(self, int jobs, uint32_t row, uint32_t end):
+    cdef int run_on_threads(self, int jobs, uint32_t row, uint32_t end) except? -1:
         """Split the rows of the first loop; each thread takes some when it has done the last."""
         size = max(_WORTH_A_THREAD // 4, (end - row) // (8 * jobs))
         parts = [(start, min(start + size, end)) for start in range(row, end, size)]
         self.left = iter(parts)
         self.c.ops[0].entered += 1
-        workers = [Worker(self) for _ in range(min(jobs, len(parts)))]
-        threads = []
-        try:
-            for worker in workers[1:]:
-                thread = Thread(target=worker.work)
-                thread.start()
-                threads.append(thread)
-            workers[0].work()
-        except BaseException as error:  # no more threads, Ctrl-C
-            self.stop(error)
-        for thread in threads:
-            self.await_end(thread)
-        status = min([worker.status for worker in workers])
-        for worker in workers:
-            if status >= 0:
-                status = worker.gather()
-        return status
+        return Team(self, min(jobs, len(parts))).run()
 
     cdef stop(self, error):
         """Let all threads end soon."""
@@ -972,43 +973,6 @@ cdef class Plan:
         return [counts[number] for number in range(rows.count)]
 
 
-cdef class Worker:
-    """A thread's part of a plan: what it derives that is new, in a relation of its own."""
-
-    cdef Plan plan
-    cdef CPlan *c
-    cdef readonly int status
-
-    def __cinit__(self, Plan plan):
-        self.plan, self.status = plan, 0
-        self.c = plan_clone(plan.c)
-        if self.c == NULL:
-            raise MemoryError
-
-    def __dealloc__(self):
-        plan_free(self.c)
-
-    def work(self):
-        cdef uint32_t row, end
-        cdef int status
-        for part in self.plan.left:
-            row, end = part
-            with nogil:
-                status = plan_run_blocks(self.c, row, end)
-            plan_tell(self.c)
-            if status < 0 or self.plan.error is not None:
-                self.status = status if status < 0 else STOPPED
-                self.plan.left = iter(())
-                return
-        with nogil:
-            self.status = plan_flush(self.c)
-
-    def gather(self):
-        cdef int status
-        with nogil:
-            status = plan_gather(self.c)
-        return status
-
-
+include "threads.pxi"
 include "live.pxi"
 include "best.pxi"

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "atomic.h"
 #include "stages.h"
 #include "steps.h"
 
@@ -133,6 +134,7 @@ static inline int hand_over(Plan *plan, int at, Stage *stage, uint32_t made) {
     int status = pass(plan, at + 1, stage->rows, made);
     if (status < 0 || (plan->countdown -= (int)made) > 0) return status;
     plan->countdown = CHECK_EVERY;
+    if (plan->out && LOAD(&plan->out->wanted) && (status = plan->wait(plan->thread)) < 0) return status;
     return plan->check(plan->context, plan) < 0 ? STOPPED : DONE;
 }
 
@@ -182,19 +184,14 @@ static int scan(Plan *plan, int at, const int64_t *in, uint64_t row, uint64_t en
 }
 
 static int add(Plan *plan, const Op *op, int64_t **rows, uint32_t count) {
+    Batch *batch = &plan->batch;
     plan->derivations += count;
-    if (plan->out) {
-        uint32_t found[BLOCK], kept = 0;
-        gather_many(plan, op, rows, count);
-        relation_find_many(op->relation, plan->keys, count, found);
-        for (uint32_t k = 0; k < count; k++)
-            if (found[k] == NO_ROW) rows[kept++] = rows[k];
-        count = kept;
-    }
     for (uint32_t k = 0; k < count; k++) {
-        int64_t *row = plan->batch.rows + (size_t)plan->batch.count * op->from_count;
+        int64_t *row = batch->rows + (size_t)batch->count * op->from_count;
         for (uint32_t i = 0; i < op->from_count; i++) row[i] = rows[k][op->from[i]];
-        int status = batch_put(&plan->batch, plan->out ? plan->out : op->relation);
+        int status = DONE;
+        if (!plan->out) status = batch_put(batch, op->relation);
+        else if (batch_take(batch, op->relation)) status = plan_flush(plan);
         if (status < 0) return status;
     }
     return DONE;

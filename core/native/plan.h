@@ -14,6 +14,7 @@
 
 #include "fold.h"
 #include "relation.h"
+#include "shared.h"
 
 #define CHECK_EVERY 16384 /* rows between two looks at signals and limits */
 
@@ -77,6 +78,7 @@ typedef struct Stage Stage;
 /* 1 or 0: the answer of a test; STOPPED: an exception was raised; UNDEFINED: there is no value. */
 typedef int (*Call)(void *context, int op, int64_t *registers);
 typedef int (*Check)(void *context, Plan *running); /* the plan, or a clone of it */
+typedef int (*Wait)(void *thread); /* until there is room for more rows; DONE or a failure */
 
 struct Plan {
     Batch batch; /* derived rows that wait to be added */
@@ -88,7 +90,10 @@ struct Plan {
     int keeps;            /* all registers keep their values until the end */
     Plan *shared;         /* of a clone: the plan whose operations it runs */
     Counts *counts;       /* of a clone: what it has counted since it told that plan */
-    Relation *out;        /* where new facts go; of a clone: to a relation of its own */
+    Shared *out;          /* of a clone: the relation of the head, to which others add as well */
+    Share share;          /* the same: row numbers of its own */
+    Wait wait;
+    void *thread;
     Stage **stages;       /* of the loops, in a plan that runs in blocks: see block.c */
     int64_t *keys;        /* room for the keys of a block */
     int countdown;        /* rows until the next look at signals and limits */
@@ -118,13 +123,11 @@ int plan_has_blocks(const Plan *plan);
 int plan_run_blocks(Plan *plan, uint64_t row, uint64_t end);
 void plan_free_stages(Plan *plan);
 
-/* A plan for another thread: it runs the same operations in blocks, and keeps what is new to itself.
- * `plan_gather` moves that to the relation of the head, when no thread runs any more. */
-Plan *plan_clone(Plan *plan);
+/* A plan for another thread: it runs the same operations in blocks. */
+Plan *plan_clone(Plan *plan, Shared *out);
 int plan_flush(Plan *plan);
 
 /* Add what a clone has counted to its plan: one thread at a time. */
 void plan_tell(Plan *clone);
-int plan_gather(Plan *clone);
 
 #endif

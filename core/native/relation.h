@@ -74,6 +74,10 @@ void relation_swap(Relation *one, Relation *other);
 void relation_seal(Relation *relation);
 int relation_open(Relation *relation);
 
+/* Room for so many rows, in their array and in the hash set; words of 64 bits.  DONE or a failure. */
+int relation_reserve(Relation *relation, uint32_t rows);
+int relation_widen(Relation *relation);
+
 /* ADDED, KNOWN, or a failure. */
 int relation_add(Relation *relation, const int64_t *row);
 
@@ -89,7 +93,9 @@ typedef struct {
     int count;
 } Batch;
 
-/* The row at the end of the batch has been written; add all of them if it is full.  DONE or a failure. */
+/* The row at the end of the batch has been written: whether the batch is full.  Or add all of them if it
+ * is.  DONE or a failure. */
+int batch_take(Batch *batch, const Relation *relation);
 int batch_put(Batch *batch, Relation *relation);
 int batch_flush(Batch *batch, Relation *relation);
 
@@ -103,7 +109,9 @@ int batch_flush(Batch *batch, Relation *relation);
 #define NO_ROW UINT32_MAX
 uint32_t relation_find(const Relation *relation, const int64_t *row);
 
+/* The hash of a row, and a request for the memory that a look-up of it needs. */
 uint64_t relation_hash(const Relation *relation, const int64_t *row);
+void relation_fetch_row(const Relation *relation, uint64_t hash);
 
 /* Look for the rows with one of a few keys, in every `step`-th row.  `keys` has a row for each; `counts`
  * gets how often each was found, `found` the numbers of the first `most` rows of each. */
@@ -116,6 +124,13 @@ int relation_advance(Relation *relation);
 
 /* The index on some columns, in ascending order, over all rows below `hi`; NULL without memory. */
 Index *relation_index(Relation *relation, const uint32_t *columns, uint32_t width);
+
+/* An index over all rows below `hi`; NULL without memory.  It is extended with rows of higher numbers. */
+Index *index_new(const Relation *relation, const uint32_t *columns, uint32_t width);
+void index_free(Index *index);
+int index_extend(Index *index, uint32_t until);
+uint64_t index_bytes(const Index *index);
+int index_is_right(const Index *index); /* R3 */
 
 /* The rows with this key, in ascending order; 0 if there are none. */
 uint32_t index_find(const Index *index, const int64_t *key, const uint32_t **rows);
