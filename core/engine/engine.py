@@ -58,7 +58,7 @@ from everlog.core.storage.tables import Table
 _T = TypeVar("_T")
 
 LARGE = 64  # updates from which a step may be a large one
-TOLD_MOVES = 15  # earlier moves of a rule that are told
+TOLD_MOVES = 15  # earlier moves of a rule that reports list
 PART = 4  # a large step changes at least 1/4 of the base facts
 MEASURED = 200  # one of this many fused updates takes the general way, to measure rules
 
@@ -770,7 +770,7 @@ class Engine:
     def state(self) -> Iterator[tuple[str, int, Columns]]:
         """The saved state of units with rules: name, number of facts, columns.
 
-        What somebody asks for is not saved: whoever opens the file asks again.
+        Demands are not saved: readers of the opened file ask again.
         """
         asked = self._network.reached(self._network.plan.given)
         for keeper in self._network.keepers:

@@ -53,7 +53,7 @@ class SleepingEngine(Engine):
         self._left_to_scan = SCANS * sum(map(len, stored.rows.values()))
 
     def __getattr__(self, name: str) -> Any:
-        """What only an engine has that is awake."""
+        """An attribute that only an awake engine has: wake, and return it."""
         if name.startswith("__"):
             raise AttributeError(name)
         self.wake()

@@ -166,7 +166,7 @@ CODES = {(<bytes>code_names[code]).decode(): code for code in range(ADD + 1)}
 cdef enum: NUMBER, UNSIGNED, FLOAT, SYMBOL
 cdef int _SEARCHED = 100_000  # rows that are looked at to find a few: less than a millisecond
 cdef int _REMEMBERED = 100_000  # results of Python functions that a plan remembers
-cdef int _AT_A_TIME = 64  # rows whose memory is asked for together
+cdef int _AT_A_TIME = 64  # rows that are prefetched together
 cdef int _WORTH_A_THREAD = 512  # rows of a loop that are split among threads
 cdef int _WATCH_EVERY = 256  # checks of signals for each check of the limits
 
@@ -210,7 +210,7 @@ cdef int64_t _word(object value, int kind, Symbols symbols) except? -1:
 
 
 cdef void _fetch(list rows, Py_ssize_t width) noexcept:
-    """Ask for the memory of rows, and then for that of their values: those of a set lie anywhere."""
+    """Prefetch rows, and then their values: the rows of a set lie anywhere in memory."""
     cdef Py_ssize_t column
     for row in rows:
         PREFETCH(<const char *><PyObject *>row)
@@ -266,12 +266,12 @@ cdef class Relation:
         return relation_bytes(self.c)
 
     def seal(self):
-        """Keep the rows alone: no plan reads the relation until it is opened by the next one."""
+        """Free the hash set and the indexes; the next plan or look-up makes them again."""
         relation_seal(self.c)
         self.is_sealed = True
 
     cdef int open(self) except -1:
-        """Let rows be added and found."""
+        """Make the hash set again after `seal`, so that rows can be added and found."""
         if self.is_sealed:
             if relation_open(self.c) < 0:
                 raise MemoryError
@@ -444,7 +444,7 @@ cdef class Relation:
             PyMem_Free(each)
 
     def columns(self, Py_ssize_t size):
-        """All rows, sorted, in parts of at most so many: for each column the bytes of its words."""
+        """All rows, sorted, in parts of at most `size`: for each column the bytes of its words."""
         cdef bytearray held = self._order(), words
         cdef const uint32_t *order = <const uint32_t *><char *>held
         cdef int64_t *to
@@ -805,7 +805,7 @@ cdef class Plan:
         self.c.ops[at].is_unsigned = is_unsigned
 
     cdef int total(self, int at, int64_t *word) except? -1:
-        """The sum or the mean of the values of an aggregate, or what a function of the user makes of them."""
+        """The value of an aggregate over kept values: a sum, a mean, or a user's function."""
         cdef CFold *fold = self.c.ops[at].fold
         cdef uint64_t place
         cdef int64_t kept
@@ -822,7 +822,7 @@ cdef class Plan:
         return 1
 
     cdef int replaces(self, int at, int64_t *words) except? -1:
-        """Whether a symbol takes the place of the least or the greatest so far."""
+        """Whether a symbol replaces the least or the greatest one so far."""
         new, old = self.symbols.texts[words[0]], self.symbols.texts[words[1]]
         return new < old if self.c.ops[at].fold.kind == SYMBOL_MIN else new > old
 
@@ -880,7 +880,7 @@ cdef class Plan:
         self.error, self.left = error, iter(())
 
     cdef await_end(self, thread):
-        """Wait for a thread, come what may: it reads relations that would change without it."""
+        """Wait for a thread, also after Ctrl-C: what it reads must not change before it ends."""
         while True:
             try:
                 thread.join()
@@ -923,7 +923,7 @@ cdef class Plan:
         self.follow(source, rows, LOSE, inner, NULL)
 
     def lose_blocked(self, Live source):
-        """Take back the derivations that rows of `source` that came block."""
+        """Take back the derivations that new rows of `source`, a negated relation, rule out."""
         self.follow(source, &source.c.plus, LOSE, False, NULL)
 
     def gain(self, Live source, bint inner):
@@ -932,7 +932,7 @@ cdef class Plan:
         self.follow(source, rows, GAIN, inner, NULL)
 
     def gain_unblocked(self, Live source):
-        """Count the derivations that rows of `source` that go do not block any more."""
+        """Count the derivations that rows of `source`, a negated relation, ruled out until now."""
         self.follow(source, &source.c.minus, GAIN, False, NULL)
 
     def proof(self, Live head, row, tuple registers, tuple kinds):

@@ -166,7 +166,7 @@ cdef class Live:
 
     @property
     def waste(self):
-        """Rows that are kept although they are not there."""
+        """The number of rows that are GONE, but still stored."""
         return self.c.relation.count - self.c.living
 
     cdef int words_of(self, object row, int64_t *words) except -1:
@@ -279,7 +279,7 @@ cdef class Live:
         return self.c.delta.count
 
     def advance(self):
-        """Let indexes have all rows."""
+        """Add the rows that came to all indexes."""
         cdef int status
         with nogil:
             status = relation_advance(self.c.relation)

@@ -56,7 +56,7 @@ int relation_widen(Relation *relation) {
     return DONE;
 }
 
-/* Put the rows into new slots, which are asked for a block ahead. */
+/* Put the rows into new slots, which are prefetched a block ahead. */
 static void rehash(Relation *relation) {
     uint64_t hashes[BLOCK];
     uint32_t mask = mask_of(&relation->hash);
