@@ -206,8 +206,6 @@ static inline int enter(Plan *plan, int at) {
     }
 }
 
-int plan_apply(Plan *plan, int at) { return enter(plan, at); }
-
 /* Everything that the plan derives, but for rows that wait in the batch of its last operation. */
 static int run(Plan *plan) {
     int at = 0, countdown = CHECK_EVERY;
