@@ -4,8 +4,8 @@ As in `best_first`, the best value that waits is final while no rule makes a val
 one it came from.  Rules offer values to the machine (`core/native/best.h`), which keeps the best
 one of each key and passes facts on by itself.  Where the order is lost it goes on in rounds.
 
-What Python must judge raises `Undefined`: a functor without a value, NaN, and values that improve
-for ever along a cycle.
+`Undefined` is raised where Python must evaluate the unit: for a functor without a value, for NaN,
+and for values that improve for ever along a cycle.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def why_not_settled(program: Program, unit: Unit, maps: Mapping[str, BestMap]) -
 
 
 def settled(relations: Relations, unit: Unit, maps: Mapping[str, BestMap], guard: Guard) -> NativeMaps | None:
-    """A unit of maps that the machine has settled; None if Python must judge it."""
+    """A unit of maps that the machine has settled; None if Python must evaluate it."""
     before = guard.facts
     try:
         context = NativeContext(relations.program, relations, Counting(relations.program), guard)

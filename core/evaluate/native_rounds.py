@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from everlog.core.native.assembly import Assembled
 
 Progress = Callable[[str, int, int], None]
-_FEW = 1000  # facts of a growing relation that do not say yet what it will be like
+_FEW = 1000  # facts: statistics of a growing relation with fewer say little of what it will be
 
 
 def planned(

@@ -62,7 +62,7 @@ from everlog.core.storage.tables import Table, TableOf
 
 Progress = Callable[[str, int, int], None]
 _MANY = 10_000  # facts between two checks of the limits
-_WORTH_WORDS = 10_000  # facts of a unit that is computed anew: fewer take Python as long as planning
+_WORTH_WORDS = 10_000  # facts that a unit reads: for fewer, planning takes as long as Python's sets
 _KEY = 1e-6  # seconds per key of an index, before any measurement
 
 
@@ -173,7 +173,7 @@ def _recorded(profile: RunProfile | None, unit: Unit, machine: str) -> AbstractC
 def _run_natively(
     context: Context, unit: Unit, relations: Relations, profile: RunProfile | None, jobs: int
 ) -> bool:
-    """Run a unit on the compiled machine; False if a functor has no value, for Python to judge."""
+    """Run a unit on the compiled machine; False if a functor has no value: Python must run it."""
     facts, number = context.guard.facts, context.counting.next
     try:
         with _recorded(profile, unit, "") as runs:

@@ -86,6 +86,7 @@ cdef extern from "shared.h" nogil:
 
 
 cdef extern from "atomic.h" nogil:
+    uint32_t LOAD(const uint32_t *word)
     void STORE(uint32_t *word, uint32_t value)
 
 
@@ -109,11 +110,12 @@ cdef extern from "plan.h" nogil:
     ctypedef int (*CCall)(void *context, int op, int64_t *registers) noexcept nogil
     ctypedef struct CPlan "Plan"
     ctypedef int (*CCheck)(void *context, CPlan *running) noexcept nogil
-    ctypedef int (*CWait)(void *thread) noexcept nogil
+    ctypedef int (*CWait)(void *thread, int needs_room) noexcept nogil
     ctypedef struct CPlan "Plan":
         COp *ops
         int count
         int64_t *registers
+        int keeps
         uint64_t derivations
         CCall call
         CCheck check
@@ -165,7 +167,7 @@ CODES = {(<bytes>code_names[code]).decode(): code for code in range(ADD + 1)}
 cdef enum: NUMBER, UNSIGNED, FLOAT, SYMBOL
 cdef int _SEARCHED = 100_000  # rows that are looked at to find a few: less than a millisecond
 cdef int _REMEMBERED = 100_000  # results of Python functions that a plan remembers
-cdef int _AT_A_TIME = 64  # rows whose memory is asked for together
+cdef int _AT_A_TIME = 64  # rows that are prefetched together
 cdef int _WORTH_A_THREAD = 512  # rows of a loop that are split among threads
 cdef int _WATCH_EVERY = 256  # checks of signals for each check of the limits
 
@@ -209,7 +211,7 @@ cdef int64_t _word(object value, int kind, Symbols symbols) except? -1:
 
 
 cdef void _fetch(list rows, Py_ssize_t width) noexcept:
-    """Ask for the memory of rows, and then for that of their values: those of a set lie anywhere."""
+    """Prefetch rows, and then their values: the rows of a set lie anywhere in memory."""
     cdef Py_ssize_t column
     for row in rows:
         PREFETCH(<const char *><PyObject *>row)
@@ -265,12 +267,12 @@ cdef class Relation:
         return relation_bytes(self.c)
 
     def seal(self):
-        """Keep the rows alone: no plan reads the relation until it is opened by the next one."""
+        """Free the hash set and the indexes; the next plan or look-up makes them again."""
         relation_seal(self.c)
         self.is_sealed = True
 
     cdef int open(self) except -1:
-        """Let rows be added and found."""
+        """Make the hash set again after `seal`, so that rows can be added and found."""
         if self.is_sealed:
             if relation_open(self.c) < 0:
                 raise MemoryError
@@ -443,7 +445,7 @@ cdef class Relation:
             PyMem_Free(each)
 
     def columns(self, Py_ssize_t size):
-        """All rows, sorted, in parts of at most so many: for each column the bytes of its words."""
+        """All rows, sorted, in parts of at most `size`: for each column the bytes of its words."""
         cdef bytearray held = self._order(), words
         cdef const uint32_t *order = <const uint32_t *><char *>held
         cdef int64_t *to
@@ -804,7 +806,7 @@ cdef class Plan:
         self.c.ops[at].is_unsigned = is_unsigned
 
     cdef int total(self, int at, int64_t *word) except? -1:
-        """The sum or the mean of the values of an aggregate, or what a function of the user makes of them."""
+        """The value of an aggregate over kept values: a sum, a mean, or a user's function."""
         cdef CFold *fold = self.c.ops[at].fold
         cdef uint64_t place
         cdef int64_t kept
@@ -821,7 +823,7 @@ cdef class Plan:
         return 1
 
     cdef int replaces(self, int at, int64_t *words) except? -1:
-        """Whether a symbol takes the place of the least or the greatest so far."""
+        """Whether a symbol replaces the least or the greatest one so far."""
         new, old = self.symbols.texts[words[0]], self.symbols.texts[words[1]]
         return new < old if self.c.ops[at].fold.kind == SYMBOL_MIN else new > old
 
@@ -879,7 +881,7 @@ cdef class Plan:
         self.error, self.left = error, iter(())
 
     cdef await_end(self, thread):
-        """Wait for a thread, come what may: it reads relations that would change without it."""
+        """Wait for a thread, also after Ctrl-C: what it reads must not change before it ends."""
         while True:
             try:
                 thread.join()
@@ -922,7 +924,7 @@ cdef class Plan:
         self.follow(source, rows, LOSE, inner, NULL)
 
     def lose_blocked(self, Live source):
-        """Take back the derivations that rows of `source` that came block."""
+        """Take back the derivations that new rows of `source`, a negated relation, rule out."""
         self.follow(source, &source.c.plus, LOSE, False, NULL)
 
     def gain(self, Live source, bint inner):
@@ -931,7 +933,7 @@ cdef class Plan:
         self.follow(source, rows, GAIN, inner, NULL)
 
     def gain_unblocked(self, Live source):
-        """Count the derivations that rows of `source` that go do not block any more."""
+        """Count the derivations that rows of `source`, a negated relation, ruled out until now."""
         self.follow(source, &source.c.minus, GAIN, False, NULL)
 
     def proof(self, Live head, row, tuple registers, tuple kinds):
@@ -953,28 +955,23 @@ cdef class Plan:
             return None
         return tuple([_value(self.c.registers[<int>n], k, self.symbols) for n, k in zip(registers, kinds)])
 
+    def keep(self):
+        """Keep all registers until the end, before the first run: `proof` shows them."""
+        self.c.keeps = 1
+
     def derivations_of(self, Live head):
         """For each row that is there: its number of derivations from earlier rows."""
         cdef CList rows
-        cdef uint32_t number, count = 0
+        cdef uint32_t number
         cdef bytearray held = bytearray((head.c.relation.count + 1) * sizeof(uint32_t)), found = bytearray(held)
-        rows.rows = <uint32_t *><char *>held
+        cdef uint32_t *counts = <uint32_t *><char *>found
+        rows.rows, rows.count = <uint32_t *><char *>held, 0
         for number in range(head.c.relation.count):
             if head.c.lives[number].state == HERE:
-                rows.rows[count] = number
-                count += 1
-        out = []
-        cdef CList one
-        for number in range(count):
-            one.rows, one.count = &rows.rows[number], 1
-            out.append(self.count_one(head, &one))
-        return out
-
-    cdef int count_one(self, Live head, const CList *one) except -1:
-        cdef int status
-        cdef uint32_t found = 0
-        self.follow(head, one, COUNT, True, &found)
-        return <int>found
+                rows.rows[rows.count] = number
+                rows.count += 1
+        self.follow(head, &rows, COUNT, True, counts)
+        return [counts[number] for number in range(rows.count)]
 
 
 include "threads.pxi"

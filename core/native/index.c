@@ -2,7 +2,7 @@
 
 #include "slots.h"
 
-#define AHEAD 16 /* groups that are asked for before they are filled */
+#define AHEAD 16 /* groups that are prefetched before they are filled */
 
 static inline uint64_t hash_of_key(const Index *index, uint32_t row) {
     uint64_t hash = 0;
@@ -167,7 +167,7 @@ static int append(Index *index, uint32_t row, uint64_t hash) {
     return DONE;
 }
 
-/* Ask for the slots of rows [row, end), at most BLOCK, and for the groups that are there. */
+/* Prefetch the slots of rows [row, end), at most BLOCK, and the groups that are there. */
 static void fetch_groups(const Index *index, uint32_t row, uint32_t end, uint64_t *hashes) {
     for (uint32_t i = row; i < end; i++) hashes[i - row] = hash_of_key(index, i);
     if (!index->hash.slots) return;

@@ -24,9 +24,9 @@ typedef struct {
 
 typedef struct {
     Relation *relation;
-    uint32_t taken;  /* row numbers below are somebody's, or would be if there were room */
+    uint32_t taken;  /* row numbers below are assigned to threads, or would be if there were room */
     uint32_t limit;
-    uint32_t wanted; /* not 0: threads shall wait, for there is no room */
+    uint32_t wanted; /* not 0: there is no room, and threads must wait for more */
     uint32_t wide;   /* not 0: a row needs 64 bits */
 } Shared;
 
