@@ -753,7 +753,7 @@ class Engine:
         return join_plans(self._network, only)
 
     def statistics(self) -> Statistics:
-        found = statistics_of(self._network, self.moved, self.computed, self.proving, self.anew)
+        found = statistics_of(self._network, self.moved, self.proving, self.anew)
         plan = self._network.plan
         return told(found, plan.program.rules, plan.written)
 

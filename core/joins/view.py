@@ -14,7 +14,7 @@ entries.  Only a view that is made to counts it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Protocol, TypeAlias
 
 from attrs import frozen
@@ -106,21 +106,3 @@ class CountedView:
     @property
     def steps(self) -> int:
         return self._count[0]
-
-
-def joined(query: Query, relations: Sequence[Iterable[Row]]) -> set[Row]:
-    """The answers of a query over all its variables, by nested loops: the oracle of tests.
-
-    >>> sorted(joined(Query.of("r(a, b)", "s(b, c)"), [{(1, 2), (4, 5)}, {(2, 3)}]))
-    [(1, 2, 3)]
-    """
-    found: list[dict[str, object]] = [{}]
-    for atom, rows in zip(query.atoms, relations, strict=True):
-        rows = list(rows)
-        found = [
-            {**binding, **dict(zip(atom.variables, row, strict=True))}
-            for binding in found
-            for row in rows
-            if all(binding.get(v, x) == x for v, x in zip(atom.variables, row, strict=True))
-        ]
-    return {tuple(binding[v] for v in query.variables) for binding in found}  # type: ignore[misc]
