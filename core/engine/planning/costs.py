@@ -74,6 +74,7 @@ from everlog.core.joins.strategy_choice import (
 from everlog.core.joins.untold import Shown, match_exponent, untold_exponent
 from everlog.core.joins.variable_orders import OrderNode, variable_order
 from everlog.core.program import Aggregate, Negation, Rule, atoms_of, variables_of
+from everlog.core.program.containment import Covering
 from everlog.core.program.shown import shown_rule
 
 MOST_ATOMS = 200  # of a body that is classified
@@ -147,6 +148,7 @@ class RuleCost:
     told: Told
     parts: tuple[RuleCost, ...] = ()  # of the auxiliary rules that it is run with
     shown: Rule | None = None  # the rule as it was written, where it is run in another form
+    coverings: tuple[Covering, ...] = ()  # what it reads instead of parts of its body
 
     @property
     def order(self) -> tuple[OrderNode, ...]:
@@ -330,6 +332,7 @@ class RuleCost:
             "strategy": self.strategies,
             "update_cost": self.update_cost,
             "in_use": self._in_use_json(),
+            "reads": [each.to_json() for each in self.coverings],
             "decomposition": decomposition_json(self.query, self.width.decomposition),
             "variable_order": [order_json(node) for node in self.order],
         }
@@ -385,14 +388,17 @@ class Costs:
     def _of(self, name: str, shown: Rule | None, above: frozenset[str]) -> RuleCost:
         unit, run = self.home[name], self.run[name]
         read = dict.fromkeys(atom.relation for atom, _ in atoms_of(run.body))
+        coverings = self.plan.coverings.get(name, ())
+        instead = [self.run[each.rule.name] for each in coverings if each.rule.name in self.run]
+        made = [part for relation in read for part in self.auxiliary.get(relation, ())]
         parts = tuple(
             self._of(part.name, None, above | {name})
-            for relation in read
-            for part in self.auxiliary.get(relation, ())
+            for part in dict.fromkeys((*instead, *made))
             if part.name not in above and not self.home[part.name].unit.recursive
         )
         shown = shown or self.plan.written.get(name)
-        return evolve(rule_cost(run, unit, self.told, parts, self.moved.get(name)), shown=shown)
+        cost = rule_cost(run, unit, self.told, parts, self.moved.get(name))
+        return evolve(cost, shown=shown, coverings=coverings)
 
 
 def rule_cost(

@@ -157,6 +157,11 @@ def _same(one: Sequence[Literal], other: Sequence[Literal]) -> bool:
 # ── what it costs ────────────────────────────────────────────────────────────────────────────
 
 
+def planned_exponent(rule: Rule) -> Fraction:
+    """Of one update of one of its relations, with hidden variables taken out."""
+    return _total(reduced(rule))
+
+
 def _exponent(rule: Rule) -> Fraction:
     """Of one update of one of its relations, as the planner would keep it."""
     query = query_of(rule)
