@@ -75,7 +75,7 @@ class _Adviser:
     def __init__(
         self, engine: Engine, statistics: Statistics, subscribed: frozenset[str], readable: Mapping[str, str]
     ) -> None:
-        """`readable` has relations that a rule reads, or could read, instead of a part of its body."""
+        """`readable` has relations that a rule may read instead of a part of its body."""
         self.engine, self.program, self.subscribed = engine, engine.program, subscribed
         self.readable = readable
         self.costs = {each.name: each for each in statistics.relations}

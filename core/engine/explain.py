@@ -231,10 +231,12 @@ def _one_line(cost: RuleCost) -> str:
             cost.cost_in_use if cost.in_use.strategy in (*RECURSIVE, CLASSES) else f"costs {cost.cost_in_use}"
         )
         return f"recursive; one update {follows} ({cost.in_use.strategy})"
-    reads = ", ".join(dict.fromkeys(each.by.relation for each in cost.coverings))
+    names = ", ".join(dict.fromkeys(each.by.relation for each in cost.coverings))
+    reads = f"reads {names}; " if names else ""
     if len(cost.query.atoms) < 2:
-        return f"{f'reads {reads}' if reads else 'no join'}; one update costs {cost.cost_in_use}"
-    return f"{f'reads {reads}; ' if reads else ''}{cost.query_class}, {_widths(cost)}; one update costs {cost.cost_in_use} ({cost.in_use.strategy})"
+        return f"{reads or 'no join; '}one update costs {cost.cost_in_use}"
+    found = f"{reads}{cost.query_class}, {_widths(cost)}; one update costs {cost.cost_in_use}"
+    return f"{found} ({cost.in_use.strategy})"
 
 
 def _bags(cost: RuleCost) -> str:
