@@ -1,4 +1,4 @@
-"""Counts, sums of products and means over joins, kept by the views that have totals."""
+"""Aggregates over joins, kept by totals and by best values of parts of the join."""
 
 from __future__ import annotations
 
@@ -32,13 +32,22 @@ def aggregates(draw: st.DrawFn) -> str:
     factors = draw(st.lists(st.sampled_from(used), min_size=1, max_size=3))
     what, kind = draw(
         st.sampled_from(
-            [(f"sum {' * '.join(factors)}", "number"), (f"mean {factors[0]}", "float"), ("count", "number")]
+            [
+                (f"sum {' * '.join(factors)}", "number"),
+                (f"mean {factors[0]}", "float"),
+                ("count", "number"),
+                (f"min {factors[0]}", "number"),
+                (f"max {factors[0]}", "number"),
+            ]
         )
     )
     if used != factors and draw(st.booleans()):
         body += (
             f", {draw(st.sampled_from(used))} {draw(st.sampled_from(['<', '!=']))} {draw(st.sampled_from(used))}"
         )
+    if draw(st.integers(0, 5)) == 0:
+        body += f", !{draw(st.sampled_from(['r', 'u']))}({draw(st.sampled_from(used))}"
+        body += ")" if "!u" in body else f", {draw(st.sampled_from([*used, '_']))})"
     outer = draw(st.sampled_from([v for v in used if v not in factors] or [""]))
     if outer and draw(st.booleans()):
         group = f"u({outer}), "

@@ -73,7 +73,7 @@ from everlog.core.joins.strategy_choice import (
 )
 from everlog.core.joins.untold import Shown, match_exponent, untold_exponent
 from everlog.core.joins.variable_orders import OrderNode, variable_order
-from everlog.core.program import Aggregate, Negation, Rule, atoms_of, variables_of
+from everlog.core.program import Aggregate, Atom, Negation, Rule, atoms_of, variables_of
 from everlog.core.program.containment import Covering
 from everlog.core.program.shown import shown_rule
 
@@ -149,6 +149,7 @@ class RuleCost:
     parts: tuple[RuleCost, ...] = ()  # of the auxiliary rules that it is run with
     shown: Rule | None = None  # the rule as it was written, where it is run in another form
     coverings: tuple[Covering, ...] = ()  # what it reads instead of parts of its body
+    looks_up: tuple[frozenset[str], ...] = ()  # the keys of best values that it looks up
 
     @property
     def order(self) -> tuple[OrderNode, ...]:
@@ -200,11 +201,13 @@ class RuleCost:
         if self.query_class == "recursive" or self.in_use.strategy not in JOINS:
             return None
         own = self._own
+        scopes = [frozenset(atom.variables) for atom in self.query.atoms]
+        for key in self.looks_up:  # a value that changes is a change above the join: a delta rule
+            own = own.with_exponent(Fraction(largest_cover([scope - key for scope in scopes])))
         for part in self.parts:
             inside = part.promise
             if inside is None:
                 return None
-            scopes = [frozenset(atom.variables) for atom in self.query.atoms]
             through = spread_through(own.exponent, part.spread, scopes)
             own = own.with_exponent(max(inside.exponent, through))
             own = evolve(own, amortized=own.amortized or inside.amortized)
@@ -408,8 +411,10 @@ def rule_cost(
     parts: tuple[RuleCost, ...] = (),
     moved: JoinChoice | None = None,
 ) -> RuleCost:
-    want = wanted_of(shown_rule(rule), unit.group)
+    want = wanted_of(shown_rule(told.joined(rule)), unit.group)
     rule, query = want.rule, told.query(query_of(want.rule))
+    best = [x for x in rule.body if isinstance(x, Atom) and x.relation in told.best]
+    looks_up = tuple(frozenset(v.name for arg in x.args for v in variables_of(arg)) for x in best)
     if len(query.atoms) > MOST_ATOMS:
         return _unclassified(rule, query, unit, told)
     join_class, reason = classify(query)
@@ -431,6 +436,7 @@ def rule_cost(
         in_use,
         told,
         parts,
+        looks_up=looks_up,
     )
 
 

@@ -186,7 +186,10 @@ def _made(
         kept, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
         joins = {}
         if strategy in (COUNTS, GROUPS):
-            joins = {r.name: wishes.join(r, normal, insert_only, wanted_of(r, kept)) for r in unit.rules}
+            joins = {
+                r.name: looking_up(r, wishes.join(r, normal, insert_only, wanted_of(r, kept)), normaliser.groups)
+                for r in unit.rules
+            }
         elif strategy == VIEW:
             joins = {rule.name: how_read(rule, normal) for rule in unit.rules}
         grown = growing[unit.relations[0]][0] if unit.relations[0] in growing else None
@@ -196,6 +199,16 @@ def _made(
     written = {rule.name: reading.written.get(rule.name, rule) for rule in program.rules}
     given = {} if demand is None else asked_values(demand, demands)
     return Plan(normal, tuple(planned), shapes, written, demand, given, reading.coverings), wishes.refused
+
+
+def looking_up(rule: p.Rule, choice: JoinChoice, groups: Mapping[str, Group]) -> JoinChoice:
+    """The choice for a join, told as what it is where best values are looked up beside it."""
+    read = (x.body[0] for x in rule.body if isinstance(x, p.Aggregate))
+    if not any(isinstance(x, p.Atom) and x.relation in groups and groups[x.relation].best for x in read):
+        return choice
+    if choice.strategy == DELTA and len(query_of(rule).atoms) < 2:
+        return JoinChoice(DELTA, "the best value of the rest is looked up")
+    return evolve(choice, why=f"{choice.why}; the best value of the rest is looked up")
 
 
 def _added(growing: Mapping[str, tuple[GrowingUnit, str]]) -> dict[str, p.Relation]:
