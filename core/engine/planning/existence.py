@@ -16,6 +16,15 @@ auxiliary relation is no larger than that atom.  Free-connex heads lose all hidd
 each fact that only comes is then seen once (Bagan, Durand, Grandjean 2007; Theorem 4.1 of Abo
 Khamis et al. 2024).
 
+The least or greatest value of a variable goes along: of `min x : { r(a, b), s(b, c), t(c, x) }` for
+each a, only the least x of a c matters, and then only the least x of a b:
+
+    t'(c, min x) :- t(c, x).
+    s'(b, min x) :- s(b, c), t'(c, x).
+    q(a, min x)  :- r(a, b), s'(b, x).
+
+Such a part is *best*.  Each keeps its values in order, and passes on the best one.
+
 One row of `t` may switch many facts of `s'` on and off.  So a variable only goes where the cost
 that follows is no larger than before.
 """
