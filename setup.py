@@ -11,7 +11,8 @@ import os
 from setuptools import Extension, setup
 
 FOLDER = "core/native"
-PARTS = ("relation", "columns", "fold", "plan", "block", "live", "best")
+PARTS = ("relation", "index", "shared", "columns", "fold", "plan", "block", "live", "live_run", "best")
+HEADERS = ("atomic", "slots", "relation", "shared", "columns", "fold", "plan", "steps", "stages", "live", "best")
 
 
 def machine() -> list[Extension]:
@@ -29,8 +30,8 @@ def machine() -> list[Extension]:
             depends=[
                 f"{FOLDER}/{name}"
                 for name in (
-                    *("live.pxi", "best.pxi", "text.pxi", "steps.h"),
-                    *(f"{part}.h" for part in PARTS if part != "block"),
+                    *("threads.pxi", "live.pxi", "best.pxi", "text.pxi"),
+                    *(f"{header}.h" for header in HEADERS),
                 )
             ],
             include_dirs=[FOLDER],

@@ -280,7 +280,7 @@ def against_hand(number: int, small: bool) -> None:
 
 def main() -> None:
     asked = options(__doc__, most=10**6, steps=100_000)
-    most = 2000 if asked.small else asked.most
+    most = 10_000 if asked.small else asked.most
     start = time.perf_counter()
     hierarchical(most, asked.small)
     against_hand(2000 if asked.small else asked.steps, asked.small)

@@ -1,13 +1,15 @@
 """Whole programs on the compiled machine, in Python, and in Soufflé, interpreted and compiled.
 
 Each program derives its relations once, from generated fact files, as a command of its own.  CPU
-time and peak memory are those of the whole command, with files read and written.  The relations
-that the sides write are compared.  Soufflé takes part if a `souffle` is on the path; what its
-compiler takes is not counted.
+time, wall time and peak memory are those of the whole command, with files read and written.  The
+relations that the sides write are compared.  Soufflé takes part if a `souffle` is on the path; what
+its compiler takes is not counted.
 
-    python -P bench/native.py [--small] [--only NAME] [--seed 7] [--sides native,python,souffle]
+    python -P bench/native.py [--small] [--only NAME] [--seed 7] [--sides native,…] [--rounds 3]
 
-The sides are native, python, souffle and compiled.  The first is what others are compared with.
+The sides are native, threads (native on two threads), python, souffle and compiled.  The first is
+what others are compared with, in CPU time, memory and wall time.  With `--rounds`, the sides take
+turns, and of each the least time counts.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +31,8 @@ CACHE = tempfile.TemporaryDirectory()
 
 
 class Run(NamedTuple):
-    seconds: float
+    seconds: float  # CPU
+    elapsed: float
     megabytes: float
     digest: str
 
@@ -41,11 +45,13 @@ def command_of(side: str, program: Path, out: Path) -> tuple[list[str], dict[str
             return ["souffle", "-w", "-j1", str(program), *folders], {}
         case "compiled":
             binary = program.with_suffix("")
-            subprocess.run(["souffle", "-w", "-o", str(binary), str(program)], check=True)
+            if not binary.exists():
+                subprocess.run(["souffle", "-w", "-o", str(binary), str(program)], check=True)
             return [str(binary), "-j1", *folders], {}
         case _:
-            pure = {"native": "", "python": "1"}[side]
-            return [sys.executable, "-P", "-m", "everlog", "run", str(program), *folders], {"EVERLOG_PURE": pure}
+            threads = ["-j2"] if side == "threads" else []
+            command = [sys.executable, "-P", "-m", "everlog", "run", str(program), *folders, *threads]
+            return command, {"EVERLOG_PURE": "1" if side == "python" else ""}
 
 
 def run(side: str, program: Path, out: Path) -> Run:
@@ -56,14 +62,16 @@ def run(side: str, program: Path, out: Path) -> Run:
     command, environment = command_of(side, program, out)
     environment |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": CACHE.name}
     out.mkdir()
+    start = time.perf_counter()
     process = subprocess.Popen(command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
+    elapsed = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"{' '.join(command)}: exit status {process.returncode}")
     digest = analyses("digest", str(out))
     shutil.rmtree(out)
-    return Run(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, digest)
+    return Run(used.ru_utime + used.ru_stime, elapsed, used.ru_maxrss / 1024, digest)
 
 
 def analyses(*words: str) -> str:
@@ -75,8 +83,17 @@ def analyses(*words: str) -> str:
 
 def line(name: str, side: str, one: Run, first: Run) -> str:
     same = "" if one.digest == first.digest else "   OTHER RELATIONS"
-    times = f"{one.seconds / first.seconds:5.2f} x {one.megabytes / first.megabytes:5.2f} x"
-    return f"{name:<12} {side:<8} {one.seconds:7.2f} s {one.megabytes:7.0f} MB   {times}{same}"
+    ratios = " ".join(f"{a / b:5.2f} x" for a, b in zip(one[:3], first[:3], strict=True))
+    return (
+        f"{name:<12} {side:<8} {one.seconds:7.2f} s {one.elapsed:7.2f} s {one.megabytes:7.0f} MB   {ratios}{same}"
+    )
+
+
+def least(one: Run, other: Run) -> Run:
+    """The less of two runs of one side, of which each has its own digest."""
+    if one.digest != other.digest:
+        sys.exit("two runs of one command have written different relations")
+    return Run(*map(min, one[:3], other[:3]), one.digest)  # type: ignore[arg-type]
 
 
 def means(found: Sequence[dict[str, Run]]) -> list[str]:
@@ -84,9 +101,9 @@ def means(found: Sequence[dict[str, Run]]) -> list[str]:
     first, *others = found[0]
     lines = []
     for side in others:
-        time = math.prod(one[side].seconds / one[first].seconds for one in found) ** (1 / len(found))
-        memory = math.prod(one[side].megabytes / one[first].megabytes for one in found) ** (1 / len(found))
-        lines.append(f"{'mean':<12} {side:<8} {'':>22} {time:5.2f} x {memory:5.2f} x")
+        ratios = [[a / b for a, b in zip(one[side][:3], one[first][:3], strict=True)] for one in found]
+        means = [math.prod(column) ** (1 / len(found)) for column in zip(*ratios, strict=True)]
+        lines.append(f"{'mean':<12} {side:<8} {'':>32} " + " ".join(f"{mean:5.2f} x" for mean in means))
     return lines
 
 
@@ -97,8 +114,9 @@ def main() -> None:
     parser.add_argument("--only", metavar="NAME", choices=names, help="one program")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--sides", default="native,python,souffle", help="which sides take part")
+    parser.add_argument("--rounds", type=int, default=1, help="how often each side has its turn")
     asked = parser.parse_args()
-    sides = [s for s in asked.sides.split(",") if s in ("native", "python") or shutil.which("souffle")]
+    sides = [s for s in asked.sides.split(",") if s not in ("souffle", "compiled") or shutil.which("souffle")]
     with tempfile.TemporaryDirectory() as folder:  # modules that a run imports are compiled now
         analyses("write", "el", "small", "1", folder)
         for side in {"native", "python"}.intersection(sides):
@@ -109,8 +127,10 @@ def main() -> None:
             program = Path(folder) / f"{name}.dl"
             analyses("write", name, "small" if asked.small else "size", str(asked.seed), folder)
             found: dict[str, Run] = {}
+            for side in sides * asked.rounds:
+                one = run(side, program, Path(folder) / "out")
+                found[side] = least(one, found.get(side, one))
             for side in sides:
-                found[side] = run(side, program, Path(folder) / "out")
                 print(line(name, side, found[side], found[sides[0]]), flush=True)
         all_found.append(found)
     print("\n".join(means(all_found)))

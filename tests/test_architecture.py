@@ -259,8 +259,7 @@ def test_a_readme_names_every_module_of_its_folder() -> None:
         folders = [readme.parent, *(folder for folder in readme.parent.iterdir() if not _has_own_list(folder))]
         modules = {path.stem for folder in folders for path in folder.glob("*.py")}
         modules -= {"__init__", "__main__", "_version"}
-        if readme.parent.name != "nrc":  # listed with the systems, one folder up
-            missing += [f"{named(readme)}: {module}" for module in sorted(modules - found)]
+        missing += [f"{named(readme)}: {module}" for module in sorted(modules - found)]
     assert not missing
 
 

@@ -5,7 +5,7 @@ multiply by the matches that the next atom has for each of them; tests that have
 leave a share of the rows.  The cost of an order is the sum of the rows tried.
 
 Up to `EXHAUSTIVE` atoms, dynamic programming over sets of atoms finds the best order (Selinger
-et al., SIGMOD 1979): of two ways to join the same atoms, the dearer one is dropped.  A larger body
+et al., SIGMOD 1979): of two ways to join the same atoms, the cheaper one is kept.  A larger body
 is ordered greedily, and an atom is looked at again only when one of its variables has been bound,
 so that a body of thousands of atoms does not cost the square of them.  Greedily, too, where the
 greedy order of a delta rule tries next to nothing (`QUICK`).  Where tables are so small (`FEW`)

@@ -1,11 +1,12 @@
 """What is asked for of relations on demand, with counts; reads and queries of such relations.
 
-A demand is a fact of the relation of what is asked for (`core.program.live_demand`).  The first who
-asks inserts it, and the last who is done deletes it; the engine follows both like any step, except
-that nobody is told and no file learns of it.  A query asks, reads, and is done.  A subscription
-asks for as long as it lasts, and is told the changes of what it asked for.
+A demand is a fact of the relation of what is asked for (`core.program.live_demand`).  The first
+reader that asks for a value inserts it, and the last one that is done deletes it.  The engine
+follows both like any step, except that it reports no changes and writes nothing to a file.  A query
+asks, reads, and is done.  A subscription asks for as long as it lasts, and hears of the changes of
+what it asked for.
 
-A trial (`Engine.what_if`) cannot make steps.  There, a query computes what it needs apart.
+A trial (`Engine.what_if`) cannot make steps.  There, a query starts from the base facts alone.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from everlog.core.program import (
     Variable,
 )
 from everlog.core.program.demand import Adorned
+from everlog.core.program.executor import Changes
 from everlog.core.program.live_demand import LiveDemand
 from everlog.core.storage.shape import Facts
 
@@ -277,14 +279,14 @@ class Demands:
                 found.setdefault(part.relation, {}).update(mine)
         return found
 
-    def of_rows(self, rows: Mapping[str, dict[Row, int]], declared: frozenset[str]) -> ToldChanges:
+    def of_rows(self, rows: Mapping[str, dict[Row, int]], declared: frozenset[str]) -> Changes:
         """The changes of a step, of which those of all relations and parts are rows already."""
         found = {name: change for name, change in rows.items() if name in declared}
         for part, values in self.watched.items():
             mine = {row: sign for row, sign in rows.get(part.name, {}).items() if part.bound(row) in values}
             if mine:
                 found[part.relation] = found.get(part.relation, {}) | mine
-        return ToldChanges.of_rows(found)
+        return found
 
     def watched_rows(self) -> dict[str, set[Row]]:
         """The facts that are watched now."""

@@ -43,6 +43,7 @@ from everlog.core.engine.usage import Usage
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
 from everlog.core.evaluate.shown_plans import ShownPlan
+from everlog.core.native.words import SortedWords
 from everlog.core.program import Program, Row, Rule, Value, Variable
 from everlog.core.program.containment import answering_rules
 from everlog.core.program.dependencies import Unit
@@ -59,7 +60,7 @@ from everlog.core.storage.tables import Table
 _T = TypeVar("_T")
 
 LARGE = 64  # updates from which a step may be a large one
-TOLD_MOVES = 15  # earlier moves of a rule that are told
+TOLD_MOVES = 15  # earlier moves of a rule that reports list
 PART = 4  # a large step changes at least 1/4 of the base facts
 MEASURED = 200  # one of this many fused updates takes the general way, to measure rules
 
@@ -487,7 +488,7 @@ class Engine:
             try:
                 if fused is not None:
                     fused(step, row, rows)
-                    changes: Changes = ToldChanges.of_rows(rows)
+                    changes: Changes = rows
                     if self._network.plan.demand is not None:
                         changes = self.demands.of_rows(rows, self._told)
                 else:
@@ -702,6 +703,16 @@ class Engine:
         table = self._table(relation)
         return table.sorted_rows()
 
+    def words(self, relation: str) -> SortedWords | None:
+        """The facts of a relation as words, if the compiled machine keeps it."""
+        if self.demands.is_on_demand(relation):
+            return None
+        table = self._table(relation)
+        found = table.words() if isinstance(table, WordTable) else None
+        if found is not None:
+            self.usage.read(relation, ())
+        return found
+
     def size(self, relation: str) -> int:
         if self.demands.is_on_demand(relation):
             return len(self.demands.lookup(relation, {}))
@@ -793,7 +804,7 @@ class Engine:
     def state(self) -> Iterator[tuple[str, int, Columns]]:
         """The saved state of units with rules: name, number of facts, columns.
 
-        What somebody asks for is not saved: whoever opens the file asks again.
+        Demands are not saved: readers of the opened file ask again.
         """
         asked = self._network.reached(self._network.plan.given)
         planned = self._planned_by_who_opens()

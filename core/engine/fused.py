@@ -160,7 +160,8 @@ class Function:
             else:
                 assert isinstance(keeper, GroupKeeper)
                 self.turn_of_groups(keeper, number)
-        self.line(1, "shield.release()")
+        self.line(1, "if shield.pending is None: shield.held = False")
+        self.line(1, "else: shield.release()")
         source = "\n".join(map(str, self.lines))
         fused: Fused = defined("fused", source, identifier(f"{event} of ", relation), self.scope)
         return fused

@@ -92,7 +92,7 @@ class Watched:
     since: tuple[int, int] = (0, 0)  # work and rows when it moved
     epoch: dict[str, int] = field(factory=dict)  # rows of each relation when the epoch began
     size: int = 0  # of its relations, when that was last looked at
-    doubt: int = 1  # how much more than its price a move back to delta takes: it was regretted before
+    doubt: int = 1  # factor on the price of a move back to delta; it grows when delta fails again
     given_up: int = 0  # the limit that delta has reached for one row
 
     def spent(self) -> tuple[int, int, int]:
@@ -205,7 +205,7 @@ class JoinWatch:
         return moving
 
     def given_up(self, rule: str) -> list[tuple[Watched, str]]:
-        """A delta rule has reached its limit: it is to move at once, whatever it owes."""
+        """A delta rule has reached its limit: it moves at once, whatever its debt is."""
         found = [watched for watched in self.rules if watched.rule == rule and watched.strategy == DELTA]
         assert found, f"only a rule that may move has a limit: {rule}"
         for watched in found:

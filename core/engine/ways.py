@@ -27,18 +27,20 @@ class Ways:
         if TableOf.built != self._indexes:
             self._fused.clear()
             self._indexes = TableOf.built
-        if (relation, insert) not in self._fused:
-            if relation not in self._relations:
-                return None
-            if not self._fused:
-                self._sizes = self._sizes_now()
+        of = relation, insert
+        if of in self._fused:
+            return self._fused[of]
+        if relation not in self._relations:
+            return None
+        if not self._fused:
+            self._sizes = self._sizes_now()
+        found = fused(self._network, relation, insert, self._orders)
+        if TableOf.built != self._indexes:  # compiling asked for new indexes: update them, too
+            self._fused.clear()
+            self._indexes = TableOf.built
             found = fused(self._network, relation, insert, self._orders)
-            if TableOf.built != self._indexes:  # compiling asked for new indexes: update them, too
-                self._fused.clear()
-                self._indexes = TableOf.built
-                found = fused(self._network, relation, insert, self._orders)
-            self._fused[relation, insert] = found
-        return self._fused[relation, insert]
+        self._fused[of] = found
+        return found
 
     def _sizes_now(self) -> dict[str, int]:
         """Estimates: counting a million facts takes as long as a thousand updates."""

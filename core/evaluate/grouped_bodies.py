@@ -46,7 +46,7 @@ class Grouping:
     def __init__(self, parts: BodyParts) -> None:
         self.parts = parts
         self.statistics: Mapping[str, Statistics] = {}
-        self.rule = ""  # the name of the one that is being rewritten
+        self.rule = ""  # the name of the rule that is being rewritten
 
     def rewritten(self, rule: Rule, statistics: Mapping[str, Statistics]) -> Rule:
         """The rule, with aggregates over relations where that is cheaper or needed."""
@@ -63,7 +63,10 @@ class Grouping:
         return evolve(rule, body=tuple(body))
 
     def _literal(self, literal: Aggregate, turns: float, values: Trial | None) -> Aggregate:
-        """An aggregate that is run `turns` times, for such `values` of its outer variables."""
+        """An aggregate that is run `turns` times, or one over a relation, if that is cheaper.
+
+        `values` are a few values of its outer variables, as a sample.
+        """
         outer = frozenset(literal.outer)
         if may_fail(literal) or not any(isinstance(x, Atom) for x in literal.body):
             return literal
@@ -85,7 +88,10 @@ class Grouping:
         return literal if atom is None else evolve(literal, body=(atom, *rest))
 
     def _named(self, literal: Aggregate) -> Aggregate:
-        """The aggregate without wildcards, where it counts: rows that differ in them count once."""
+        """The aggregate over relations without the columns of its wildcards.
+
+        Rows that differ only in wildcards count once, and a relation has them once.
+        """
         body: list[Literal] = []
         for one in literal.body:
             if isinstance(one, Aggregate):
@@ -100,7 +106,7 @@ class Grouping:
 
 
 def _loses(literal: Literal, aggregate: Aggregate) -> TypeGuard[Atom]:
-    """Whether a literal has wildcards that would count, though they have no name."""
+    """Whether an atom of an aggregate would give several rows that differ only in wildcards."""
     if aggregate.op in ("min", "max") or not isinstance(literal, Atom):
         return False
     kinds = {type(arg) for arg in literal.args}
@@ -108,7 +114,7 @@ def _loses(literal: Literal, aggregate: Aggregate) -> TypeGuard[Atom]:
 
 
 def _shown(literal: Aggregate, rest: Sequence[Literal], given: Set[Variable]) -> Set[Variable]:
-    """The variables of a joined body that its aggregate needs: all, but for `min` and `max`."""
+    """The variables of a joined body that its aggregate needs: all but for `min` and `max`."""
     if literal.op not in ("min", "max"):
         return given
     needed = {v for x in rest for v in variables_of_literal(x)}.union(literal.outer)

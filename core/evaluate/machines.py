@@ -89,10 +89,8 @@ def why_python(program: Program, unit: Unit, shapes: Mapping[str, Shape], shared
         maps = only_maps(program, unit)
         why = _why_not_subsumed(program, unit) if isinstance(maps, str) else why_not_settled(program, unit, maps)
         return _why_not_read(unit, shared) or why
-    if unit.recursive and flow_steps(program, unit, shapes):
-        return "its sets flow through the components of a graph"
-    if unit.recursive and key_steps(program, unit, shapes):
-        return "it settles each key once, in order"
+    if at_once := joined_at_once(program, unit, shapes):
+        return at_once
     if unit.recursive and _carries_sets(program, unit, shapes):
         return "each recursive rule carries a column along, so that whole sets move at once"
     uncovered_rules = filter(None, (uncovered(rule, named=True) for rule in unit.rules if not draws_numbers(rule)))

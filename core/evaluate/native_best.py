@@ -4,8 +4,8 @@ As in `best_first`, the best value that waits is final while no rule makes a val
 one it came from.  Rules offer values to the machine (`core/native/best.h`), which keeps the best
 one of each key and passes facts on by itself.  Where the order is lost it goes on in rounds.
 
-What Python must judge raises `Undefined`: a functor without a value, NaN, and values that improve
-for ever along a cycle.
+`Undefined` is raised where Python must evaluate the unit: for a functor without a value, for NaN,
+and for values that improve for ever along a cycle.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from attrs import evolve
 from everlog.core.codegen.join_estimates import Observed
 from everlog.core.evaluate.best_first import ROUNDS, only_adds
 from everlog.core.evaluate.counters import Counting
-from everlog.core.evaluate.native_rounds import NativeRounds, Progress
+from everlog.core.evaluate.native_rounds import NativeContext, NativeRounds
 from everlog.core.evaluate.native_task import NativeTask
 from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.shown_plans import plan_of_task
@@ -47,10 +47,11 @@ def why_not_settled(program: Program, unit: Unit, maps: Mapping[str, BestMap]) -
 
 
 def settled(relations: Relations, unit: Unit, maps: Mapping[str, BestMap], guard: Guard) -> NativeMaps | None:
-    """A unit of maps that the machine has settled; None if Python must judge it."""
+    """A unit of maps that the machine has settled; None if Python must evaluate it."""
     before = guard.facts
     try:
-        found = NativeMaps(relations.program, unit, relations, guard, None, maps)
+        context = NativeContext(relations.program, relations, Counting(relations.program), guard)
+        found = NativeMaps(context, unit, maps)
         found.run()
     except (NotAWord, Undefined):
         guard.facts = before
@@ -65,16 +66,9 @@ class NativeMaps(NativeRounds):
     reads facts that are settled as Δ.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        unit: Unit,
-        relations: Relations,
-        guard: Guard,
-        progress: Progress | None,
-        maps: Mapping[str, BestMap],
-    ) -> None:
-        super().__init__(program, unit, relations, Counting(program), guard, progress)
+    def __init__(self, context: NativeContext, unit: Unit, maps: Mapping[str, BestMap]) -> None:
+        super().__init__(evolve(context, jobs=1), unit)  # offers are made one after the other
+        program, relations = context.program, context.relations
         self.known = maps
         self.settling = new_settling()
         self.base, self.maps = self.own, dict[str, "machine.BestMap"]()

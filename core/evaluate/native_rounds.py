@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING
 
-from attrs import define, evolve
+from attrs import define, evolve, frozen
 
 from everlog.core import program as p
 from everlog.core.codegen.join_estimates import Estimate, Observed
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from everlog.core.native.assembly import Assembled
 
 Progress = Callable[[str, int, int], None]
-_FEW = 1000  # facts of a growing relation that do not say yet what it will be like
+_FEW = 1000  # facts: statistics of a growing relation with fewer say little of what it will be
 
 
 def planned(
@@ -77,6 +77,18 @@ def grouped(rule: Rule, known: Callable[[str], Statistics], parts: BodyParts) ->
     return rewritten, list(parts.made.values())[before:]
 
 
+@frozen
+class NativeContext:
+    """What a unit needs on the compiled machine, whatever its rules are."""
+
+    program: Program
+    relations: Relations
+    counting: Counting
+    guard: Guard
+    progress: Progress | None = None
+    jobs: int = 1  # threads
+
+
 @define
 class _Numbered:
     """A rule with `autoinc()`."""
@@ -96,21 +108,13 @@ class NativeRounds(Rounds):
     `candidates`, one relation for each rule.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        unit: Unit,
-        relations: Relations,
-        counting: Counting,
-        guard: Guard,
-        progress: Progress | None,
-        jobs: int = 1,
-    ) -> None:
+    def __init__(self, context: NativeContext, unit: Unit) -> None:
+        program, relations = context.program, context.relations
         invents = any(p.invents(rule) for rule in unit.rules)
         limited = any(name in program.limits for name in unit.relations)
-        super().__init__(", ".join(unit.relations), relations.shapes, guard, invents and not limited)
-        self.program, self.unit, self.relations, self.progress = program, unit, relations, progress
-        self.counting, self.jobs = counting, jobs
+        super().__init__(", ".join(unit.relations), relations.shapes, context.guard, invents and not limited)
+        self.program, self.unit, self.relations = program, unit, relations
+        self.counting, self.progress, self.jobs = context.counting, context.progress, context.jobs
         self.own = {name: relations.native(name) for name in unit.relations}
         self.candidates: dict[int, machine.Relation] = {}  # rule → what it has derived in this round
         self.recursive: list[tuple[Rule, int]] = []  # rules, with the atom that reads Δ

@@ -19,19 +19,16 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from everlog.core.evaluate.counters import Counting
-from everlog.core.evaluate.native_rounds import NativeRounds, Progress
+from everlog.core.evaluate.native_rounds import NativeContext, NativeRounds
 from everlog.core.evaluate.native_task import NativeTask
-from everlog.core.evaluate.run_relations import Relations
 from everlog.core.evaluate.subsume import GONE, Dominance
 from everlog.core.native.availability import Undefined
 from everlog.core.native.words import empty_words
-from everlog.core.program import Atom, Call, Comparison, Literal, Negation, Program, Rule, Variable, Wildcard
+from everlog.core.program import Atom, Call, Comparison, Literal, Negation, Rule, Variable, Wildcard
 from everlog.core.program.aggregates.growing import as_joined_maps
 from everlog.core.program.aggregates.joined_values import Joined
 from everlog.core.program.dependencies import Unit
 from everlog.core.program.values import EvaluationError
-from everlog.core.runtime.guards import Guard
 from everlog.core.storage.shape import Facts
 from everlog.core.storage.table_statistics import is_other_size
 
@@ -45,16 +42,8 @@ _FEW = 1000  # facts that have gone cost less than a move
 class NativeSubsumed(NativeRounds):
     """The rounds of a unit with subsumptions whose facts do not dominate each other in a circle."""
 
-    def __init__(
-        self,
-        program: Program,
-        unit: Unit,
-        relations: Relations,
-        counting: Counting,
-        guard: Guard,
-        progress: Progress | None,
-        dominances: dict[str, Dominance],
-    ) -> None:
+    def __init__(self, context: NativeContext, unit: Unit, dominances: dict[str, Dominance]) -> None:
+        program = context.program
         self.joined = as_joined_maps(program, unit)
         beside = {
             form % name: evolve(program.relations[name], name=form % name)
@@ -63,9 +52,9 @@ class NativeSubsumed(NativeRounds):
         }
         program = evolve(program, relations={**program.relations, **beside})
         unit = evolve(unit, rules=tuple(_passing_over(rule, dominances) for rule in unit.rules))
-        super().__init__(program, unit, relations, counting, guard, progress)
+        super().__init__(evolve(context, program=program), unit)
         self.bindings |= {name: self._empty(name) for name in beside}
-        self.forgotten = dict.fromkeys(dominances, 0)  # facts that have gone and do not stand there any more
+        self.forgotten = dict.fromkeys(dominances, 0)  # facts that a move has dropped
         self.judging = [_passing_over(rule, dominances) for one in dominances.values() for rule in one.rules]
         self.judges: list[NativeTask] = []
         self.judged_for = 0  # facts of the unit
@@ -81,7 +70,7 @@ class NativeSubsumed(NativeRounds):
             self._check(self.joined.joined)
 
     def _check(self, maps: Mapping[str, Joined]) -> None:
-        """Let Python judge values of maps that cannot be."""
+        """Raise Undefined for a value that has no place in the order: Python then reports it."""
         try:
             for name, how in maps.items():
                 how.check(self.own[name].rows())
@@ -97,7 +86,7 @@ class NativeSubsumed(NativeRounds):
         return any(name in limits and self._number(name) >= limits[name] for name in self.own)
 
     def _number(self, name: str) -> int:
-        """The facts that have not gone."""
+        """How many facts have not gone."""
         if name not in self.dominances:
             return len(self.own[name])
         return len(self.own[name]) - len(self.bindings[GONE % name]) + self.forgotten[name]
@@ -129,7 +118,7 @@ class NativeSubsumed(NativeRounds):
             self.bindings[GONE % name].advance()
 
     def _apart(self, rule: Rule, delta: int | None) -> NativeTask:
-        """A rule that is none of the program's."""
+        """A task for a rule that is not of the program: no report lists it."""
         task = self._task(rule, delta)
         assert isinstance(task, NativeTask)
         self.made.remove(task)
@@ -138,7 +127,7 @@ class NativeSubsumed(NativeRounds):
     # ── what stays ───────────────────────────────────────────────────────────────────────────
 
     def _move(self, name: str) -> Facts:
-        """Leave behind what has gone; return the change, which stays the change."""
+        """Move the facts that have not gone to a new relation; return those of the change."""
         gone, new, rest = GONE % name, _NEW % name, _REST % name
         moved = self.bindings[rest]
         self._copy(name, 0, new, without=(gone,))

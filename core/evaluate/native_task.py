@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 MORE = 16  # times the expected rows are tried before a rule is planned anew
 WORTH = 100_000  # rows that are tried in any case: planning takes about as long
-TIMES = 4  # a run is planned anew at most so often
-SELDOM = 1000  # rows that a step began with, few of which it may have gone through
+TIMES = 4  # a run is planned anew at most this often
+SELDOM = 1000  # a step that began less often may have been stopped early: its counts say little
 
 Assemble = Callable[[Rule, int | None, Observed], "Assembled"]
 
@@ -73,7 +73,8 @@ class NativeTask:
     def _learn(self) -> None:
         """Plan again, with what the steps have found so far.
 
-        A step that began seldom may not have come to its end: it tries at least what it has tried.
+        A step that began seldom may have been stopped in the middle: then what was expected of it
+        counts where that is more.
         """
         observed, before = dict(self.observed), 1.0
         for step, (begun, tried, kept) in zip(self.made.plan.steps, self.made.counted(), strict=True):

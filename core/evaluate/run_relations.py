@@ -122,7 +122,7 @@ class Relations:
         return self.words[name].rows() if name in self.words else self.tables[name].rows()
 
     def seal(self, names: Iterable[str]) -> None:
-        """Free what only look-ups need: nothing reads these relations any more but for rows."""
+        """Free what only look-ups need: from now on these relations are only read as a whole."""
         for name in names:
             if name in self.words:
                 self.words[name].seal()

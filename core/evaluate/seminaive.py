@@ -29,7 +29,7 @@ from everlog.core.evaluate.flow import flow, flow_steps
 from everlog.core.evaluate.growing_rounds import Growth
 from everlog.core.evaluate.machines import machines, why_python
 from everlog.core.evaluate.native_best import NativeMaps
-from everlog.core.evaluate.native_rounds import NativeRounds
+from everlog.core.evaluate.native_rounds import NativeContext, NativeRounds
 from everlog.core.evaluate.native_subsumed import NativeSubsumed
 from everlog.core.evaluate.ordered import key_levels, key_steps
 from everlog.core.evaluate.profile import RunProfile, UnitRuns
@@ -62,7 +62,7 @@ from everlog.core.storage.tables import Table, TableOf
 
 Progress = Callable[[str, int, int], None]
 _MANY = 10_000  # facts between two checks of the limits
-_WORTH_WORDS = 10_000  # facts of a unit that is computed anew: fewer take Python as long as planning
+_WORTH_WORDS = 10_000  # facts that a unit reads: for fewer, planning takes as long as Python's sets
 _KEY = 1e-6  # seconds per key of an index, before any measurement
 
 
@@ -173,7 +173,7 @@ def _recorded(profile: RunProfile | None, unit: Unit, machine: str) -> AbstractC
 def _run_natively(
     context: Context, unit: Unit, relations: Relations, profile: RunProfile | None, jobs: int
 ) -> bool:
-    """Run a unit on the compiled machine; False if a functor has no value, for Python to judge."""
+    """Run a unit on the compiled machine; False if a functor has no value: Python must run it."""
     facts, number = context.guard.facts, context.counting.next
     try:
         with _recorded(profile, unit, "") as runs:
@@ -189,14 +189,14 @@ def _run_natively(
 
 
 def _native_rounds(context: Context, unit: Unit, relations: Relations, jobs: int) -> NativeRounds:
-    program, guard, progress = context.program, context.guard, context.progress
-    if unit.subsumptions:
-        maps = only_maps(program, unit)
-        if isinstance(maps, dict):
-            return NativeMaps(program, unit, relations, guard, progress, maps)
-        judged = dominances(unit.subsumptions)
-        return NativeSubsumed(program, unit, relations, context.counting, guard, progress, judged)
-    return NativeRounds(program, unit, relations, context.counting, guard, progress, jobs)
+    program = context.program
+    given = NativeContext(program, relations, context.counting, context.guard, context.progress, jobs)
+    if not unit.subsumptions:
+        return NativeRounds(given, unit)
+    maps = only_maps(program, unit)
+    if isinstance(maps, dict):
+        return NativeMaps(given, unit, maps)
+    return NativeSubsumed(given, unit, dominances(unit.subsumptions))
 
 
 def explain_code(program: Program, only: str | None = None) -> str:

@@ -18,7 +18,7 @@ from everlog.core.ir.uses import Meter
 from everlog.core.program import Atom, Rule
 from everlog.core.storage.shape import Facts
 
-WORTH = 20_000  # steps that are made in any case: planning takes about as long
+WORTH = 20_000  # steps that a rule may always make: planning again takes about as long
 _TURN = 10  # elements of a set operation in the time of one turn of a loop, which is a step
 _UNION = 2  # the same for one key of a union
 
@@ -43,7 +43,7 @@ class WatchedRule:
         self._counter = [0, 0, 0, sys.maxsize]  # work, two that are not used, limit
         self._meter = Meter(self._counter, TooMuchWork, "_t", _TURN, "_t = 0", "{0}[0] += _t", union=_UNION)
         self.replanned = 0
-        self._best = False  # whether another plan would be this one
+        self._best = False  # whether planning again would give the same plan
         self.compiled = compile_(self._meter, False)
         self._run: Run | None = None
 

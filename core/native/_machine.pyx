@@ -75,6 +75,21 @@ cdef extern from "fold.h" nogil:
     CFold *fold_new(CFoldKind kind, uint32_t outer)
 
 
+cdef extern from "shared.h" nogil:
+    ctypedef struct CShare "Share":
+        pass
+    ctypedef struct CShared "Shared":
+        uint32_t wanted
+    int shared_begin(CShared *shared, CRelation *relation, uint32_t threads)
+    int shared_grow(CShared *shared, CShare **shares, uint32_t threads)
+    void shared_settle(CShared *shared, CShare **shares, uint32_t threads)
+
+
+cdef extern from "atomic.h" nogil:
+    uint32_t LOAD(const uint32_t *word)
+    void STORE(uint32_t *word, uint32_t value)
+
+
 cdef extern from "plan.h" nogil:
     ctypedef int CCode "enum Code"
     ctypedef int CVersion "enum Version"
@@ -95,14 +110,19 @@ cdef extern from "plan.h" nogil:
     ctypedef int (*CCall)(void *context, int op, int64_t *registers) noexcept nogil
     ctypedef struct CPlan "Plan"
     ctypedef int (*CCheck)(void *context, CPlan *running) noexcept nogil
+    ctypedef int (*CWait)(void *thread, int needs_room) noexcept nogil
     ctypedef struct CPlan "Plan":
         COp *ops
         int count
         int64_t *registers
+        int keeps
         uint64_t derivations
         CCall call
         CCheck check
         void *context
+        CShare share
+        CWait wait
+        void *thread
     CPlan *plan_new(int ops, uint32_t registers)
     void plan_free(CPlan *plan)
     uint64_t plan_rows(CPlan *plan)
@@ -111,10 +131,9 @@ cdef extern from "plan.h" nogil:
     int plan_run(CPlan *plan)
     int plan_has_blocks(const CPlan *plan)
     int plan_run_blocks(CPlan *plan, uint64_t row, uint64_t end)
-    CPlan *plan_clone(CPlan *plan)
+    CPlan *plan_clone(CPlan *plan, CShared *out)
     void plan_tell(CPlan *clone)
     int plan_flush(CPlan *plan)
-    int plan_gather(CPlan *clone)
 
 
 cdef extern from *:
@@ -148,7 +167,7 @@ CODES = {(<bytes>code_names[code]).decode(): code for code in range(ADD + 1)}
 cdef enum: NUMBER, UNSIGNED, FLOAT, SYMBOL
 cdef int _SEARCHED = 100_000  # rows that are looked at to find a few: less than a millisecond
 cdef int _REMEMBERED = 100_000  # results of Python functions that a plan remembers
-cdef int _AT_A_TIME = 64  # rows whose memory is asked for together
+cdef int _AT_A_TIME = 64  # rows that are prefetched together
 cdef int _WORTH_A_THREAD = 512  # rows of a loop that are split among threads
 cdef int _WATCH_EVERY = 256  # checks of signals for each check of the limits
 
@@ -192,7 +211,7 @@ cdef int64_t _word(object value, int kind, Symbols symbols) except? -1:
 
 
 cdef void _fetch(list rows, Py_ssize_t width) noexcept:
-    """Ask for the memory of rows, and then for that of their values: those of a set lie anywhere."""
+    """Prefetch rows, and then their values: the rows of a set lie anywhere in memory."""
     cdef Py_ssize_t column
     for row in rows:
         PREFETCH(<const char *><PyObject *>row)
@@ -248,12 +267,12 @@ cdef class Relation:
         return relation_bytes(self.c)
 
     def seal(self):
-        """Keep the rows alone: no plan reads the relation until it is opened by the next one."""
+        """Free the hash set and the indexes; the next plan or look-up makes them again."""
         relation_seal(self.c)
         self.is_sealed = True
 
     cdef int open(self) except -1:
-        """Let rows be added and found."""
+        """Make the hash set again after `seal`, so that rows can be added and found."""
         if self.is_sealed:
             if relation_open(self.c) < 0:
                 raise MemoryError
@@ -426,7 +445,7 @@ cdef class Relation:
             PyMem_Free(each)
 
     def columns(self, Py_ssize_t size):
-        """All rows, sorted, in parts of at most so many: for each column the bytes of its words."""
+        """All rows, sorted, in parts of at most `size`: for each column the bytes of its words."""
         cdef bytearray held = self._order(), words
         cdef const uint32_t *order = <const uint32_t *><char *>held
         cdef int64_t *to
@@ -787,7 +806,7 @@ cdef class Plan:
         self.c.ops[at].is_unsigned = is_unsigned
 
     cdef int total(self, int at, int64_t *word) except? -1:
-        """The sum or the mean of the values of an aggregate, or what a function of the user makes of them."""
+        """The value of an aggregate over kept values: a sum, a mean, or a user's function."""
         cdef CFold *fold = self.c.ops[at].fold
         cdef uint64_t place
         cdef int64_t kept
@@ -804,7 +823,7 @@ cdef class Plan:
         return 1
 
     cdef int replaces(self, int at, int64_t *words) except? -1:
-        """Whether a symbol takes the place of the least or the greatest so far."""
+        """Whether a symbol replaces the least or the greatest one so far."""
         new, old = self.symbols.texts[words[0]], self.symbols.texts[words[1]]
         return new < old if self.c.ops[at].fold.kind == SYMBOL_MIN else new > old
 
@@ -849,36 +868,20 @@ cdef class Plan:
             status = plan_run(self.c)
         self.end(status)
 
-    def run_on_threads(self, int jobs, uint32_t row, uint32_t end):
+    cdef int run_on_threads(self, int jobs, uint32_t row, uint32_t end) except? -1:
         """Split the rows of the first loop; each thread takes some when it has done the last."""
         size = max(_WORTH_A_THREAD // 4, (end - row) // (8 * jobs))
         parts = [(start, min(start + size, end)) for start in range(row, end, size)]
         self.left = iter(parts)
         self.c.ops[0].entered += 1
-        workers = [Worker(self) for _ in range(min(jobs, len(parts)))]
-        threads = []
-        try:
-            for worker in workers[1:]:
-                thread = Thread(target=worker.work)
-                thread.start()
-                threads.append(thread)
-            workers[0].work()
-        except BaseException as error:  # no more threads, Ctrl-C
-            self.stop(error)
-        for thread in threads:
-            self.await_end(thread)
-        status = min([worker.status for worker in workers])
-        for worker in workers:
-            if status >= 0:
-                status = worker.gather()
-        return status
+        return Team(self, min(jobs, len(parts))).run()
 
     cdef stop(self, error):
         """Let all threads end soon."""
         self.error, self.left = error, iter(())
 
     cdef await_end(self, thread):
-        """Wait for a thread, come what may: it reads relations that would change without it."""
+        """Wait for a thread, also after Ctrl-C: what it reads must not change before it ends."""
         while True:
             try:
                 thread.join()
@@ -921,7 +924,7 @@ cdef class Plan:
         self.follow(source, rows, LOSE, inner, NULL)
 
     def lose_blocked(self, Live source):
-        """Take back the derivations that rows of `source` that came block."""
+        """Take back the derivations that new rows of `source`, a negated relation, rule out."""
         self.follow(source, &source.c.plus, LOSE, False, NULL)
 
     def gain(self, Live source, bint inner):
@@ -930,7 +933,7 @@ cdef class Plan:
         self.follow(source, rows, GAIN, inner, NULL)
 
     def gain_unblocked(self, Live source):
-        """Count the derivations that rows of `source` that go do not block any more."""
+        """Count the derivations that rows of `source`, a negated relation, ruled out until now."""
         self.follow(source, &source.c.minus, GAIN, False, NULL)
 
     def proof(self, Live head, row, tuple registers, tuple kinds):
@@ -952,67 +955,25 @@ cdef class Plan:
             return None
         return tuple([_value(self.c.registers[<int>n], k, self.symbols) for n, k in zip(registers, kinds)])
 
+    def keep(self):
+        """Keep all registers until the end, before the first run: `proof` shows them."""
+        self.c.keeps = 1
+
     def derivations_of(self, Live head):
         """For each row that is there: its number of derivations from earlier rows."""
         cdef CList rows
-        cdef uint32_t number, count = 0
+        cdef uint32_t number
         cdef bytearray held = bytearray((head.c.relation.count + 1) * sizeof(uint32_t)), found = bytearray(held)
-        rows.rows = <uint32_t *><char *>held
+        cdef uint32_t *counts = <uint32_t *><char *>found
+        rows.rows, rows.count = <uint32_t *><char *>held, 0
         for number in range(head.c.relation.count):
             if head.c.lives[number].state == HERE:
-                rows.rows[count] = number
-                count += 1
-        out = []
-        cdef CList one
-        for number in range(count):
-            one.rows, one.count = &rows.rows[number], 1
-            out.append(self.count_one(head, &one))
-        return out
-
-    cdef int count_one(self, Live head, const CList *one) except -1:
-        cdef int status
-        cdef uint32_t found = 0
-        self.follow(head, one, COUNT, True, &found)
-        return <int>found
+                rows.rows[rows.count] = number
+                rows.count += 1
+        self.follow(head, &rows, COUNT, True, counts)
+        return [counts[number] for number in range(rows.count)]
 
 
-cdef class Worker:
-    """A thread's part of a plan: what it derives that is new, in a relation of its own."""
-
-    cdef Plan plan
-    cdef CPlan *c
-    cdef readonly int status
-
-    def __cinit__(self, Plan plan):
-        self.plan, self.status = plan, 0
-        self.c = plan_clone(plan.c)
-        if self.c == NULL:
-            raise MemoryError
-
-    def __dealloc__(self):
-        plan_free(self.c)
-
-    def work(self):
-        cdef uint32_t row, end
-        cdef int status
-        for part in self.plan.left:
-            row, end = part
-            with nogil:
-                status = plan_run_blocks(self.c, row, end)
-            plan_tell(self.c)
-            if status < 0 or self.plan.error is not None:
-                self.status = status if status < 0 else STOPPED
-                self.plan.left = iter(())
-                return
-        with nogil:
-            self.status = plan_flush(self.c)
-
-    def gather(self):
-        cdef int status
-        with nogil:
-            status = plan_gather(self.c)
-        return status
-
-
+include "threads.pxi"
 include "live.pxi"
 include "best.pxi"

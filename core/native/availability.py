@@ -15,11 +15,11 @@ class NotAWord(Exception):
 
 
 class Undefined(Exception):
-    """There is no value, or NaN where an order is asked; what that means is for Python to say."""
+    """A functor has no value, or NaN is to be ordered; the unit must be evaluated in Python."""
 
 
 class TooManyRows(Exception):
-    """A plan has tried more rows than it was given; what it has derived stands."""
+    """A plan has tried more rows than its limit; the facts that it has derived stay."""
 
 
 @cache

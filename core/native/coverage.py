@@ -95,7 +95,8 @@ for _kind, _prefix in ((NUMBER, ""), (UNSIGNED, "UNSIGNED_"), (FLOAT, "FLOAT_"),
 def uncovered(rule: Rule, named: bool = False) -> str:
     """Why a rule cannot run on the compiled machine; empty if it can.
 
-    `named`: where rows that differ in wildcards count once, they will be given a relation.
+    `named`: atoms of aggregates with wildcards will be replaced by relations without them
+    (`core.evaluate.grouped_bodies`).
     """
     return next(_reasons(rule, named), "")
 
@@ -127,10 +128,10 @@ def _literals(body: Iterable[Literal]) -> Iterator[Literal]:
 
 
 def _has_wildcards(aggregate: Aggregate) -> bool:
-    """Whether rows that differ in what has no name count once; the checker names what counts."""
+    """Whether an aggregate has wildcards: it counts rows that differ only there once."""
     return any(isinstance(arg, Wildcard) for x in aggregate.body if isinstance(x, Atom) for arg in x.args)
 
 
 def _depends_on_order(call: Call) -> bool:
-    """Ordinals are given in order of first use, which is that of the evaluation."""
+    """Whether a call reads ordinals of symbols, which are given in order of first use."""
     return call.operand is SYMBOL and (call.name == "ord" or (call.name == "as" and call.kind is not SYMBOL))

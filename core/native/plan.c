@@ -1,9 +1,10 @@
 #include "plan.h"
 
-#include "steps.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "atomic.h"
+#include "steps.h"
 
 
 /* ── plans ────────────────────────────────────────────────────────────────────────────────── */
@@ -31,8 +32,7 @@ void plan_free(Plan *plan) {
         free(plan->ops[i].words);
         if (plan->ops[i].code == FOLD) fold_free(plan->ops[i].fold);
     }
-    if (plan->shared) relation_free(plan->out);
-    else free(plan->ops);
+    if (!plan->shared) free(plan->ops);
     free(plan->registers);
     free(plan->counts);
     free(plan->batch.rows);
@@ -206,8 +206,6 @@ static inline int enter(Plan *plan, int at) {
     }
 }
 
-int plan_apply(Plan *plan, int at) { return enter(plan, at); }
-
 /* Everything that the plan derives, but for rows that wait in the batch of its last operation. */
 static int run(Plan *plan) {
     int at = 0, countdown = CHECK_EVERY;
@@ -262,7 +260,7 @@ static int start(Plan *plan) {
     return plan->batch.rows ? DONE : NO_MEMORY;
 }
 
-Plan *plan_clone(Plan *plan) {
+Plan *plan_clone(Plan *plan, Shared *out) {
     Plan *clone = calloc(1, sizeof *clone);
     if (!clone) return NULL;
     *clone = *plan;
@@ -273,8 +271,8 @@ Plan *plan_clone(Plan *plan) {
     clone->derivations = 0;
     clone->registers = calloc((size_t)plan->register_count + 1, sizeof(int64_t));
     clone->counts = calloc((size_t)plan->count, sizeof *clone->counts);
-    clone->out = relation_new(plan->ops[plan->count - 1].relation->width);
-    if (clone->registers && clone->counts && clone->out && start(clone) == DONE) {
+    clone->out = out;
+    if (clone->registers && clone->counts && start(clone) == DONE) {
         memcpy(clone->registers, plan->registers, plan->register_count * sizeof(int64_t));
         return clone;
     }
@@ -294,19 +292,22 @@ void plan_tell(Plan *clone) {
     clone->derivations = 0;
 }
 
-int plan_flush(Plan *plan) { return batch_flush(&plan->batch, plan->out ? plan->out : plan->ops[plan->count - 1].relation); }
-
-int plan_gather(Plan *clone) {
-    const Relation *made = clone->out;
-    Relation *to = clone->ops[clone->count - 1].relation;
-    int status = DONE;
-    clone->batch.count = 0;
-    for (uint32_t row = 0; row < made->count && status >= 0; row++) {
-        int64_t *words = clone->batch.rows + (size_t)clone->batch.count * made->width;
-        for (uint32_t i = 0; i < made->width; i++) words[i] = relation_word(made, row, i);
-        status = batch_put(&clone->batch, to);
+int plan_flush(Plan *plan) {
+    Batch *batch = &plan->batch;
+    Relation *to = plan->ops[plan->count - 1].relation;
+    if (!plan->out) return batch_flush(batch, to);
+    int count = batch->count, status = DONE;
+    batch->count = 0;
+    for (int i = 0; i < count; i++) relation_fetch_row(to, batch->hashes[i]);
+    for (int i = 0; i < count && status >= 0; i++) {
+        const int64_t *row = batch->rows + (size_t)i * to->width;
+        while ((status = shared_add(plan->out, &plan->share, row, batch->hashes[i])) == NO_ROOM) {
+            status = plan->wait(plan->thread, 1);
+            if (status < 0) break;
+        }
     }
-    return status < 0 ? status : batch_flush(&clone->batch, to);
+    if (status >= 0 && LOAD(&plan->out->wanted)) status = plan->wait(plan->thread, 0);
+    return status < 0 ? status : DONE;
 }
 
 int plan_run(Plan *plan) {

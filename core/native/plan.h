@@ -14,6 +14,7 @@
 
 #include "fold.h"
 #include "relation.h"
+#include "shared.h"
 
 #define CHECK_EVERY 16384 /* rows between two looks at signals and limits */
 
@@ -63,7 +64,8 @@ typedef struct {
     uint64_t first;       /* SCAN, PROBE, RANGE: the first row */
     uint64_t tried;       /* the same: the rows of loops that have ended; see `op_tried` */
     uint64_t entered;     /* of an operation that reads a relation or collects: how often it began */
-    uint32_t mask, bound; /* of a living relation: the states and moments of rows that it sees */
+    uint32_t mask, bound; /* of a living relation: the states and moments of rows that it sees, */
+    int is_relative;      /* and whether the bound is behind the moment of Δ */
 } Op;
 
 /* How often an operation began, and the rows that it has tried if it is a loop. */
@@ -76,6 +78,9 @@ typedef struct Stage Stage;
 /* 1 or 0: the answer of a test; STOPPED: an exception was raised; UNDEFINED: there is no value. */
 typedef int (*Call)(void *context, int op, int64_t *registers);
 typedef int (*Check)(void *context, Plan *running); /* the plan, or a clone of it */
+/* Wait, with all others, until there is room for more rows: for this thread or for another one.  DONE or
+ * a failure. */
+typedef int (*Wait)(void *thread, int needs_room);
 
 struct Plan {
     Batch batch; /* derived rows that wait to be added */
@@ -83,9 +88,14 @@ struct Plan {
     int count;
     int64_t *registers;
     uint32_t register_count;
+    uint32_t spare;       /* registers at the end that no operation knows: see live_run.c */
+    int keeps;            /* all registers keep their values until the end */
     Plan *shared;         /* of a clone: the plan whose operations it runs */
     Counts *counts;       /* of a clone: what it has counted since it told that plan */
-    Relation *out;        /* where new facts go; of a clone: to a relation of its own */
+    Shared *out;          /* of a clone: the relation of the head, to which others add as well */
+    Share share;          /* the same: row numbers of its own */
+    Wait wait;
+    void *thread;
     Stage **stages;       /* of the loops, in a plan that runs in blocks: see block.c */
     int64_t *keys;        /* room for the keys of a block */
     int countdown;        /* rows until the next look at signals and limits */
@@ -115,16 +125,11 @@ int plan_has_blocks(const Plan *plan);
 int plan_run_blocks(Plan *plan, uint64_t row, uint64_t end);
 void plan_free_stages(Plan *plan);
 
-/* A plan for another thread: it runs the same operations in blocks, and keeps what is new to itself.
- * `plan_gather` moves that to the relation of the head, when no thread runs any more. */
-Plan *plan_clone(Plan *plan);
+/* A plan for another thread: it runs the same operations in blocks. */
+Plan *plan_clone(Plan *plan, Shared *out);
 int plan_flush(Plan *plan);
 
 /* Add what a clone has counted to its plan: one thread at a time. */
 void plan_tell(Plan *clone);
-int plan_gather(Plan *clone);
-
-/* An operation that reads no relation: 1 to go on, 0 if a test failed, or a failure. */
-int plan_apply(Plan *plan, int at);
 
 #endif

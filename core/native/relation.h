@@ -59,7 +59,7 @@ struct Relation {
     Hash hash;
     Index **indexes;
     uint32_t index_count;
-    struct Live *live; /* of a program that lives: see live.h */
+    struct Live *live; /* of a unit that is maintained: see live.h */
     struct Best *best; /* of the keys of a map, to which rules offer (key…, value): see best.h */
 };
 
@@ -69,10 +69,14 @@ void relation_free(Relation *relation);
 /* Exchange the rows of two relations of one width that have no indexes. */
 void relation_swap(Relation *one, Relation *other);
 
-/* Free what only look-ups need, the hash set and the indexes.  Until it is opened, the relation has rows
- * and no more: nothing is added to it or looked up.  DONE or a failure. */
+/* Free what only look-ups need, the hash set and the indexes.  Until `relation_open`, nothing is
+ * added to the relation or looked up in it.  DONE or a failure. */
 void relation_seal(Relation *relation);
 int relation_open(Relation *relation);
+
+/* Room for so many rows, in their array and in the hash set; words of 64 bits.  DONE or a failure. */
+int relation_reserve(Relation *relation, uint32_t rows);
+int relation_widen(Relation *relation);
 
 /* ADDED, KNOWN, or a failure. */
 int relation_add(Relation *relation, const int64_t *row);
@@ -80,8 +84,8 @@ int relation_add(Relation *relation, const int64_t *row);
 /* The same with the hash of the row; `number` gets the row's number. */
 int relation_put(Relation *relation, const int64_t *row, uint64_t hash, uint32_t *number);
 
-/* Rows that wait to be added.  Most of the time of an addition is spent waiting for memory: slots and
- * rows of a batch are asked for first, and looked at when they have arrived. */
+/* Rows that wait to be added.  Most of the time of an addition is spent waiting for memory: the
+ * slots and rows of a batch are prefetched first, and read when they have arrived. */
 #define BATCH 32
 typedef struct {
     int64_t *rows; /* BATCH of them */
@@ -89,7 +93,9 @@ typedef struct {
     int count;
 } Batch;
 
-/* The row at the end of the batch has been written; add all of them if it is full.  DONE or a failure. */
+/* After a row was written at the end of the batch, `batch_take` returns whether the batch is full,
+ * and `batch_put` adds its rows if it is: DONE or a failure. */
+int batch_take(Batch *batch, const Relation *relation);
 int batch_put(Batch *batch, Relation *relation);
 int batch_flush(Batch *batch, Relation *relation);
 
@@ -103,11 +109,8 @@ int batch_flush(Batch *batch, Relation *relation);
 #define NO_ROW UINT32_MAX
 uint32_t relation_find(const Relation *relation, const int64_t *row);
 
-/* The same with the hash of the row, and requests for the memory that they need. */
+/* The hash of a row, and a request for the memory that a look-up of it needs. */
 uint64_t relation_hash(const Relation *relation, const int64_t *row);
-uint32_t relation_find_hashed(const Relation *relation, const int64_t *row, uint64_t hash);
-int relation_add_hashed(Relation *relation, const int64_t *row, uint64_t hash);
-void relation_fetch_slot(const Relation *relation, uint64_t hash);
 void relation_fetch_row(const Relation *relation, uint64_t hash);
 
 /* Look for the rows with one of a few keys, in every `step`-th row.  `keys` has a row for each; `counts`
@@ -122,11 +125,17 @@ int relation_advance(Relation *relation);
 /* The index on some columns, in ascending order, over all rows below `hi`; NULL without memory. */
 Index *relation_index(Relation *relation, const uint32_t *columns, uint32_t width);
 
+/* An index over all rows below `hi`; NULL without memory.  It is extended with rows of higher numbers. */
+Index *index_new(const Relation *relation, const uint32_t *columns, uint32_t width);
+void index_free(Index *index);
+int index_extend(Index *index, uint32_t until);
+uint64_t index_bytes(const Index *index);
+int index_is_right(const Index *index); /* R3 */
+
 /* The rows with this key, in ascending order; 0 if there are none. */
 uint32_t index_find(const Index *index, const int64_t *key, const uint32_t **rows);
 
-/* The same for up to BLOCK keys, one after the other: while the memory for one is on its way, the others
- * are asked for. */
+/* The same for up to BLOCK keys: the memory for all of them is prefetched before any is read. */
 #define BLOCK 128
 void relation_find_many(const Relation *relation, const int64_t *rows, uint32_t count, uint32_t *found);
 void index_find_many(

@@ -126,7 +126,7 @@ static inline void spread(const Op *op, uint64_t row, int64_t *registers) {
     }
 }
 
-/* Ask for a row that the loop reaches soon. */
+/* Prefetch a row that the loop reaches soon. */
 static inline void fetch(const Op *op, uint64_t row) {
     const Relation *relation = op->relation;
     PREFETCH((const char *)relation->words + row * relation->width * (relation->narrow ? 4 : 8));

@@ -154,7 +154,7 @@ cdef class Symbols:
         return [self.texts[number] for number in numbers]
 
     cpdef bint can_be_written(self):
-        """Whether all symbols have a form in UTF-8: not those with bytes that are none."""
+        """Whether all symbols can be written in UTF-8; those with invalid bytes cannot."""
         cdef Py_ssize_t size
         try:
             for text in self.texts:

@@ -46,7 +46,7 @@ def words_of(column: Column, kind: Kind, symbols: machine.Symbols) -> bytes | me
 
 
 def save_memory() -> None:
-    """Let what is freed go back to the system: for a process that evaluates and ends."""
+    """Return freed memory to the system: for a process that evaluates a program and ends."""
     from everlog.core.native import _machine as machine
 
     machine.large_arrays_apart()
@@ -66,7 +66,7 @@ def new_settling() -> machine.Settling:
 
 
 def new_chooser(relation: machine.Relation, keys: tuple[tuple[int, ...], ...]) -> machine.Chooser:
-    """Adds to a relation what no fact of it excludes by one of the keys."""
+    """Adds to a relation the facts that agree with no other one on all columns of a key."""
     from everlog.core.native import _machine as machine
 
     return machine.Chooser(relation, keys)
@@ -80,6 +80,15 @@ def is_words(rows: object) -> TypeGuard[machine.Relation]:
 def are_words(rows: object) -> TypeGuard[machine.Words]:
     """Whether rows are words of the compiled machine, which become tuples when they are read."""
     return is_words(rows)
+
+
+def alone(rows: object) -> machine.Relation | None:
+    """The rows of a living relation of the compiled machine, in another one; None for others."""
+    if type(rows).__module__ != "everlog.core.native._machine":
+        return None
+    from everlog.core.native import _machine as machine
+
+    return rows.alone() if isinstance(rows, machine.Live) else None
 
 
 class SortedRows:
@@ -101,6 +110,9 @@ class SortedWords:
     def __iter__(self) -> Iterator[Row]:
         return self._relation.sorted_rows()
 
+    def __len__(self) -> int:
+        return len(self._relation)
+
     @property
     def symbols(self) -> machine.Symbols:
         return self._relation.symbols
@@ -110,5 +122,5 @@ class SortedWords:
         return self._relation.columns(size)
 
     def lines(self, delimiter: str) -> Iterator[bytes] | None:
-        """All lines, in chunks of bytes, with values as they are; None if some need more."""
+        """All lines, in chunks of bytes; None if some value needs quotes or has no UTF-8."""
         return self._relation.lines(delimiter)

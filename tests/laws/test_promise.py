@@ -24,7 +24,7 @@ from everlog.core.engine.keepers import joined
 from everlog.core.engine.planning.costs import RuleCost, rule_costs
 from everlog.core.engine.planning.plan import make_plan
 from everlog.core.evaluate import reference
-from everlog.core.program import Program
+from everlog.core.program import Atom, Constant, Negation, Program, Row, Rule, Value, Variable
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
 
@@ -34,6 +34,7 @@ DECLARATIONS = "".join(
     f".decl {name}({', '.join(f'c{n}:number' for n in range(arity))})\n" for name, arity in RELATIONS.items()
 )
 ENOUGH = 500  # units of work for each unit of the promise: about those of one row, with its share of moves
+MOST = 300_000  # what may be promised for a stream: with ENOUGH, a second or two of work
 
 
 @st.composite
@@ -99,20 +100,74 @@ def hub_stream(seed: int, updates: int, width: int) -> list[Update]:
     return out
 
 
-def keeps_its_promise(text: str, stream: list[Update]) -> None:
+def answers(rule: Rule, facts: dict[str, list[Row]]) -> set[Row]:
+    """What a rule of atoms derives.
+
+    A variable is forgotten as soon as no literal needs it, so that hidden variables do not
+    multiply, as they do in the reference evaluator.
+    """
+    shown = [term.name for term in rule.head.args if isinstance(term, Variable)]
+    atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
+    denied = [literal.atom for literal in rule.body if isinstance(literal, Negation)]
+    held, bindings = list[str](), {()}
+    while atoms:
+        left = {atom: needed(shown, [*denied, *(a for a in atoms if a is not atom)]) for atom in atoms}
+        atom = min(atoms, key=lambda one: (len({*held, *variables_of(one)} & left[one]), atoms.index(one)))
+        atoms.remove(atom)
+        both = [*held, *(name for name in variables_of(atom) if name not in held)]
+        kept = [name for name in both if name in left[atom]]
+        found = set()
+        for binding in bindings:
+            for row in facts[atom.relation]:
+                values = matched(atom, row, dict(zip(held, binding, strict=True)))
+                if values is not None:
+                    found.add(tuple(values[name] for name in kept))
+        held, bindings = kept, found
+    rows = [dict(zip(held, binding, strict=True)) for binding in bindings]
+    free = [
+        v for v in rows if not any(matched(a, row, v) is not None for a in denied for row in facts[a.relation])
+    ]
+    return {tuple(values[name] for name in shown) for values in free}
+
+
+def variables_of(atom: Atom) -> list[str]:
+    return list(dict.fromkeys(term.name for term in atom.args if isinstance(term, Variable)))
+
+
+def needed(shown: list[str], atoms: list[Atom]) -> set[str]:
+    return {*shown, *(name for atom in atoms for name in variables_of(atom))}
+
+
+def matched(atom: Atom, row: Row, values: dict[str, Value]) -> dict[str, Value] | None:
+    """The values of variables with which an atom is this row, if it can be."""
+    values = dict(values)
+    for term, value in zip(atom.args, row, strict=True):
+        asked = value
+        if isinstance(term, Variable):
+            asked = values.setdefault(term.name, value)
+        elif isinstance(term, Constant):
+            asked = term.value
+        if asked != value:
+            return None
+    return values
+
+
+def keeps_its_promise(text: str, stream: list[Update], most: float = math.inf) -> None:
+    """Play a stream, until so much work is promised that the rest would take too long."""
     program = compile_text(text)
     engine = Engine(program)
     (rule,) = explanation(program)["rules"]
     exponent = Fraction(rule["in_use"]["exponent"])
     size = allowed = 0
     for update in stream:
+        if allowed > most:
+            break
         told = engine.apply([update])
         size += 1 if update.insert else -1
         matches = sum(len(told[name]) for name in told)
         allowed += max(2, size) ** float(exponent) * math.log2(max(2, size)) + matches
     given = {name: list(engine.given(name)) for name in RELATIONS}
-    expected = reference.evaluate(program, given)["q"]
-    assert set(engine.view("q")) == set(expected)
+    assert set(engine.view("q")) == answers(program.rules[0], given)
     engine.check()
     spent = sum(found.work for found in engine.statistics().rules)
     note(f"{spent} units of work; {allowed:.0f} allowed at {exponent}")
@@ -185,7 +240,7 @@ def test_work_stays_within_the_promise_on_long_streams(text: str, seed: int) -> 
         compile_text(text)
     except DatalogError:
         assume(False)
-    keeps_its_promise(text, hub_stream(seed, 2000, 40))
+    keeps_its_promise(text, hub_stream(seed, 2000, 40), MOST)
 
 
 # ── every rule that is shipped ───────────────────────────────────────────────────────────────

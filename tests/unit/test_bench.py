@@ -15,6 +15,8 @@ def test_a_benchmark_runs_at_its_small_size(name: str) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f"── {name} ──" in done.stdout
+    figures = [line for line in done.stdout.splitlines() if " bar: at " in line]
+    assert all(line.endswith("small size)") for line in figures), "it ran at its full size"
 
 
 def test_the_bench_of_promises_prints_what_is_printed_and_what_happens() -> None:
@@ -39,10 +41,12 @@ def test_the_bench_of_promises_compares_with_another_everlog_and_another_strateg
 
 def test_the_bench_of_the_machine_compares_both_machines() -> None:
     script = Path(__file__).parents[2] / "bench" / "native.py"
-    words = [sys.executable, "-P", str(script), "--small", "--only", "el", "--sides", "native,python"]
+    words = [sys.executable, "-P", str(script), "--small", "--only", "el", "--sides", "native,threads,python"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert [line.split()[:2] for line in done.stdout.splitlines()[:2]] == [["el", "native"], ["el", "python"]]
+    assert [line.split()[:2] for line in done.stdout.splitlines()[:3]] == [
+        ["el", side] for side in words[-1].split(",")
+    ]
 
 
 def test_the_bench_of_plans_compares_rules_with_those_written_by_hand() -> None:

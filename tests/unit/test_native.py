@@ -403,6 +403,41 @@ def test_threads_derive_what_one_derives() -> None:
         two.relations.words[name].check()
 
 
+def test_threads_add_to_one_relation_while_it_grows_and_widens() -> None:
+    """Most rows are derived by several threads; the last ones do not fit 32 bits."""
+    symbols = machine.Symbols()
+    numbers, out = machine.Relation((0,), symbols), machine.Relation((0, 0), symbols)
+    values = [*range(1_200), *(2**40 + n for n in range(40))]
+    numbers.fill([(value,) for value in values])
+    numbers.advance()
+    plan = machine.Plan(4, 3, symbols, lambda: None)
+    plan.put(0, "SCAN", -1, (), ((0, 0),))
+    plan.put(1, "SCAN", 0, (), ((0, 1),))
+    plan.put(2, "TIMES", 1, (0, 1), ((0, 2),))
+    plan.put(3, "ADD", 1, (2, 2))
+    for at, relation in ((0, numbers), (1, numbers), (3, out)):
+        plan.over(at, relation, 0)
+    for _ in range(2):  # the second time, all rows are known
+        plan.run(4)
+        out.check()
+        products = {(x * y + 2**63) % 2**64 - 2**63 for x in values for y in values}
+        assert sorted(out) == sorted((product, product) for product in products)
+
+
+def test_threads_leave_what_nothing_subsumes() -> None:
+    """Walks of at most three steps to each node that are neither longer nor dearer than another."""
+    program = compile_text(
+        ".decl e(x:number, y:number, c:number) .decl w(y:number, n:number, c:number)"
+        " w(y, 1, c) :- e(x, y, c), x < 300. w(y, n + 1, c + d) :- w(x, n, c), e(x, y, d), n < 3."
+        " w(y, n, c) <= w(y, m, d) :- m <= n, d <= c."
+    )
+    chance = random.Random(3)
+    facts = {"e": [(chance.randrange(2000), chance.randrange(2000), chance.randrange(99)) for _ in range(9_000)]}
+    one, two = seminaive.evaluate(program, facts), seminaive.evaluate(program, facts, jobs=3)
+    assert "w" in two.relations.words, "Python has run it"
+    assert one.relation("w") == two.relation("w")
+
+
 @pytest.mark.parametrize("limits", [Limits(seconds=0.3), None])
 def test_all_threads_end_at_a_limit_and_at_ctrl_c(limits: Limits | None) -> None:
     before = threading.active_count()

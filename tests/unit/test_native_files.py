@@ -72,6 +72,7 @@ CSV_FILES = st.lists(CSV.map(",".join), max_size=5).map(
 @example(b"1.e5", [Kind.FLOAT], {})
 @example(b'c1,c0\n1,"a ""b"" c"\n2,\n', [Kind.SYMBOL, Kind.NUMBER], {"rfc4180": "true", "headers": "true"})
 @example(b'"c\n0"\n1\n', [Kind.SYMBOL], {"rfc4180": "true", "headers": "true"})
+@example(b'"a",1\n', [Kind.NUMBER], {"delimiter": ";", "rfc4180": "true"})
 def test_what_is_read_as_words_is_what_rows_are(data: bytes, kinds: list[Kind], params: dict[str, str]) -> None:
     """A file with anything unusual is left to the reader of rows, which may refuse it."""
     import tempfile

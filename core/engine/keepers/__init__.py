@@ -13,5 +13,6 @@
 | `recursive/` | any other recursion: `ranked` on the compiled machine, `ranked_python` in Python |
 | `merging` | equivalence relations that no rule of their own reads |
 | `auxiliary` | recursion with a system of auxiliary relations |
+| `views/` | relations that are declared `.view`: no facts |
 | `recomputed` | nothing: the unit is evaluated again |
 """

@@ -1,7 +1,7 @@
 """Views that are not recursive: a fact is there while it has a derivation.
 
-Each fact has the number of its derivations, over all rules, and one more if it is given.  Delta
-rules tell how many derivations came and went; a fact appears when its number leaves zero and
+Each fact has the number of its derivations, over all rules, and one more if it is a base fact.
+Delta rules tell how many derivations came and went; a fact appears when its number leaves zero and
 disappears when it is back.  This is the incremental form of `distinct` (core.dbsp).
 """
 
@@ -31,7 +31,7 @@ from everlog.core.storage.table_shapes import PairShape
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
 
-SMALL = 8  # new facts up to which limits are not looked at
+SMALL = 8  # limits are not checked for up to this many new facts
 
 
 @frozen(slots=True, eq=False)
@@ -82,7 +82,7 @@ class DerivingKeeper(Keeper):
                 yield rule.rest
 
     def strategy_now(self, rule: Rule) -> str:
-        """That of its join, where that has one of its own."""
+        """The strategy that keeps the join of a rule at present, or else that of the unit."""
         joined, choice = self.joined.get(rule.name), self.planned.joins.get(rule.name)
         if joined is not None:
             return joined.strategy

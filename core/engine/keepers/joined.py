@@ -1,15 +1,14 @@
-"""A rule whose join is kept by a view: changes of its atoms go to the view, and its answers to the
-head.
+"""A rule whose join is kept by a view: changes of its atoms go in, changed answers come out.
 
 The view has the rows of every atom (constants and repeated variables are selected before).  A row
 of a relation that goes is looked up in the view, copy by copy where it stands in several atoms, and
 then taken out; one that comes is put in, and then looked up.  What the view tells are derivations
 lost and gained.
 
-The view shows only the variables that the head asks for, or what stands above the join, and counts
-what is behind them.  Where negation, comparisons, arithmetic or aggregates stand above, what the
-view tells is run through the rest of the rule as the change of a relation `⋈rule`, once for each
-number of derivations.
+The view has only the variables that the head or the rest of the rule needs, and counts the matches
+that differ in others.  Where a rule also has negation, comparisons, arithmetic or aggregates (they
+stand *above the join*), the changed answers of the view run through that rest as the change of a
+relation `⋈rule`, once for each number of derivations.
 
 The view is made when a change first arrives, from the tables as they are.
 """
@@ -93,7 +92,7 @@ class JoinedRule:
         self.matches = self.losses = self.rows = 0
         self.rows_of: dict[str, int] = dict.fromkeys(self.copies, 0)
         self._step = JOINS[strategy].step
-        self._left = 0  # steps of views that were given up, less those that made them
+        self._left = 0  # steps of earlier views, minus those that built any of them
         self._trials: dict[tuple[str, str], list[Task]] = {}
         self._tried: Work = [0, 0, 0, 0]
         self._trial_at = self._trial_work = 0  # rows at the next trial; work of all trials
@@ -157,7 +156,7 @@ class JoinedRule:
             self._run_rest(told, out)
 
     def _run_rest(self, told: Mapping[Row, int], out: Counted) -> None:
-        """What stands above the join, for rows that stand for a number of derivations or a sum."""
+        """Run the rest of the rule on changed answers, each with a number or a sum."""
         assert self.rest is not None
         by_number: dict[int, list[Row]] = {}
         for row, number in told.items():
@@ -182,7 +181,7 @@ class JoinedRule:
             self.matches += 1
 
     def _revert(self, log: Log) -> None:
-        """Take back what the view was told, whether or not it got there."""
+        """Undo the changes that the view was told, whether or not it has made them."""
         view = self.view
         while log:
             atom, row, insert = log.pop()
@@ -210,7 +209,7 @@ class JoinedRule:
         own = self.work - self._trial_work
         allowed = own // TRIED - self._trial_work
         wanted = 2 * size * own // self.rows
-        if allowed < wanted:  # too little to tell delta from the view
+        if allowed < wanted:  # too little work to compare delta with the view
             self._trial_at = self.rows + 1 + (wanted - allowed) * TRIED * self.rows // own
             return
         self._trial_at = self.rows + 1 + self._draw.randrange(2 * APART)

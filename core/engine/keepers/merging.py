@@ -45,7 +45,7 @@ class ClassKeeper(Keeper):
     """Keeps an equivalence relation that no rule of its own reads.
 
     Invariants:
-      I1  two values share a set exactly when pairs connect them, and a set holds its sharers;
+      I1  two values share a set exactly when pairs connect them, and it holds just these values;
       I2  a value is there exactly when some pair has it.
     """
 

@@ -10,7 +10,7 @@ variable, or a condition above the join rejects them) are part of the cost: no r
 N is the number of inserts so far, D the size of the joined relations now.
 
 A rule is run together with the auxiliary rules that its wildcards, hidden variables and aggregates
-have become; its cost is that of the dearest of them.
+have become; its cost is that of the most expensive of them.
 
 Source: Theorems 4.1 and 4.4 of Abo Khamis et al. 2024.
 """

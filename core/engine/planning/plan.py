@@ -358,6 +358,11 @@ def _named(program: Program) -> Program:
 def _planned(
     program: Program, unit: Unit, normaliser: Normaliser, wishes: Wishes
 ) -> tuple[str, str, list[p.Rule], Fit | Flow | GrowingUnit | None]:
+    """The strategy of a unit and why, its rules in normal form, and what its keeper needs to know.
+
+    The first strategy that fits is taken, in this order: `view`, `growing`, `given`, a system that
+    was asked for, `classes`, `best`, `recompute`, `counts`, `flow`, `ranked`.
+    """
     if program.relations[unit.relations[0]].view:
         return VIEW, "declared `.view`", [named_wildcards(rule) for rule in unit.rules], None
     special = special_reason(program, unit)

@@ -7,6 +7,7 @@
 | `word_table` | tables of what the compiled machine keeps |
 | `step` | turns, spreading, undo |
 | `changes` | the changes that a step reports |
+| `found_changes` | changes of views, found when somebody reads them |
 | `saved_state` | a unit's state as columns that a file can hold |
 | `broken` | an engine that could not undo a step |
 """

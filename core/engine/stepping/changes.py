@@ -26,13 +26,6 @@ class ToldChanges(Mapping[str, Mapping[Row, int]]):
         self._shapes, self._facts = shapes, facts
         self._rows: dict[str, dict[Row, int]] = {}
 
-    @classmethod
-    def of_rows(cls, rows: dict[str, dict[Row, int]]) -> ToldChanges:
-        """Changes that are rows already."""
-        told = cls({}, rows)  # type: ignore[arg-type]  # only its keys are read
-        told._rows = rows
-        return told
-
     def with_rows(self, rows: Mapping[str, dict[Row, int]]) -> ToldChanges:
         """These changes, and those of other relations, which are rows already."""
         told = ToldChanges(self._shapes, {**self._facts, **rows})  # type: ignore[dict-item]

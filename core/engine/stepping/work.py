@@ -7,7 +7,7 @@ that it looks up `LOOK_UP` more.  Counting costs an addition per loop turn, and 
 and update.
 
 Every way of a step runs these rules: fused, or unit by unit; of one row or of many; on
-relations that are given or derived.  So nothing that delta does goes uncounted.
+base or derived relations.  So nothing that delta does goes uncounted.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def _quoted_field(layout: Layout, text: str, position: int) -> tuple[str, int, b
         return field, after + len(layout.delimiter), True
     end = _LINE_END.match(text, after)
     if end is None:
-        rest = shown(text[after : after + 20])
+        rest = shown(text[after : after + 20].partition("\n")[0])
         raise _Malformed(f"expected a delimiter after the quoted field {shown(field)}, found {rest}")
     return field, end.end(), False
 

@@ -21,8 +21,8 @@ from everlog.core.storage.shape import PairFacts, ValueSet
 from everlog.core.storage.shared_values import SharedDelta
 
 Changed = tuple[Collection[Value], ValueSet, ValueSet]  # nodes that shared a set, their losses, gains
-FEW = 12  # elements up to which each is followed by itself
-MANY = 6  # nodes behind a component from which this is worth it
+FEW = 12  # at most this many elements are followed one by one (`flow_wave`),
+MANY = 6  # where at least this many nodes lie behind the component
 
 
 class Pass:

@@ -20,7 +20,7 @@ _LOCAL = "_t"  # the local that counts
 FACT = 50  # units of work for a fact that moves: tables, indexes, ranks, undo
 LOOP = 12  # units for one turn of a loop: it compares ranks, and counts
 SHARE = 0.5  # of the work of a computation, that a turn may do
-LEAST = 200_000  # units, a few milliseconds: too little to think about
+LEAST = 200_000  # units, a few milliseconds, that every turn may do
 PER_FACT = 100.0  # units for a fact of a unit that was never computed with ranks
 
 

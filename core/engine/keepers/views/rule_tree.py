@@ -75,7 +75,7 @@ class RuleTree:
                     change(atom, row)
 
     def revert(self, log: Log) -> None:
-        """Take back what was taken, whether or not it got there."""
+        """Undo what `take` noted in a log, whether or not it was done."""
         tree = self._tree
         while log:
             atom, row, inserted = log.pop()

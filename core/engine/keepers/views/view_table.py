@@ -26,9 +26,9 @@ class FoundRows(Protocol):
 
 
 class ViewTable(TableOf[Container]):
-    """Reads go to the keeper; changes are the keeper's own, and come here to nothing.
+    """Reads go to the keeper, which follows changes by itself: `merge` and `remove` do nothing.
 
-    No rule reads a view, so an index is only made for those who insist, and is not kept.
+    No rule reads a view, so an index is made for the one reader that asks, and is not kept.
     """
 
     def __init__(self, shape: Shape, source: FoundRows) -> None:
