@@ -76,7 +76,7 @@ class FloatTotals:
     def __init__(self, asked: Asked, make: Callable[[Asked], JoinView]) -> None:
         self._place = asked.kept.index(asked.averaged)
         kept = tuple(v for v in asked.kept if v != asked.averaged)
-        self._sum = make(evolve(asked, kept=kept, averaged="", summed=(asked.averaged,), number=packed_float))
+        self._sum = make(evolve(asked, kept=kept, averaged="", summed=(asked.averaged,), number=_packed))
 
     def insert(self, atom: int, row: Row) -> bool:
         return self._sum.insert(atom, row)
@@ -107,6 +107,10 @@ class FloatTotals:
 
     def check(self) -> None:
         self._sum.check()
+
+
+def _packed(value: Value) -> int:
+    return packed_float(float(value))
 
 
 def _rounded(value: Value) -> int:

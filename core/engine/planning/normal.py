@@ -133,7 +133,7 @@ class Normaliser:
             name = names[literal.relation]
             if of is None or not found.is_best(literal):
                 return Atom(name, literal.args)
-            *outer, result = literal.args
+            *outer, result = [arg for arg in literal.args if isinstance(arg, Variable)]
             body = (Atom(name, (*outer, TARGET)),)
             return evolve(of, result=result, target=TARGET, body=body, outer=tuple(outer), partial=False)
 
