@@ -165,12 +165,7 @@ def _made(
         if isinstance(fit, GrowingUnit):
             growing |= dict.fromkeys((*unit.relations, *fit.relations), (fit, why))
             rules += fit.links
-    for name in normaliser.relations:
-        if name in normaliser.groups:
-            group = normaliser.groups[name]
-            chosen[name] = GROUPS if group.ordered is None else ORDERED, f"of {group.written}"
-        else:
-            chosen[name] = COUNTS, "auxiliary, not recursive"
+    chosen |= _of_made(normaliser)
     normal = evolve(
         program,
         relations={**program.relations, **normaliser.relations, **_added(growing)},
@@ -186,10 +181,9 @@ def _made(
         kept, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
         joins = {}
         if strategy in (COUNTS, GROUPS):
-            joins = {
-                r.name: looking_up(r, wishes.join(r, normal, insert_only, wanted_of(r, kept)), normaliser.groups)
-                for r in unit.rules
-            }
+            for r in unit.rules:
+                choice = wishes.join(r, normal, insert_only, wanted_of(r, kept))
+                joins[r.name] = looking_up(r, choice, normaliser.groups)
         elif strategy == VIEW:
             joins = {rule.name: how_read(rule, normal) for rule in unit.rules}
         grown = growing[unit.relations[0]][0] if unit.relations[0] in growing else None
@@ -199,6 +193,14 @@ def _made(
     written = {rule.name: reading.written.get(rule.name, rule) for rule in program.rules}
     given = {} if demand is None else asked_values(demand, demands)
     return Plan(normal, tuple(planned), shapes, written, demand, given, reading.coverings), wishes.refused
+
+
+def _of_made(normaliser: Normaliser) -> dict[str, tuple[str, str]]:
+    """The strategies of the relations that the normaliser made, and why."""
+    found = {name: (COUNTS, "auxiliary, not recursive") for name in normaliser.relations}
+    for name, group in normaliser.groups.items():
+        found[name] = GROUPS if group.ordered is None else ORDERED, f"of {group.written}"
+    return found
 
 
 def looking_up(rule: p.Rule, choice: JoinChoice, groups: Mapping[str, Group]) -> JoinChoice:
