@@ -197,7 +197,7 @@ def _made(
 
 def _of_made(normaliser: Normaliser) -> dict[str, tuple[str, str]]:
     """The strategies of the relations that the normaliser made, and why."""
-    found = {name: (COUNTS, "auxiliary, not recursive") for name in normaliser.relations}
+    found = dict.fromkeys(normaliser.relations, (COUNTS, "auxiliary, not recursive"))
     for name, group in normaliser.groups.items():
         found[name] = GROUPS if group.ordered is None else ORDERED, f"of {group.written}"
     return found
