@@ -11,8 +11,8 @@ import os
 from setuptools import Extension, setup
 
 FOLDER = "core/native"
-PARTS = ("relation", "index", "shared", "columns", "fold", "plan", "block", "live", "best")
-HEADERS = ("atomic", "slots", "relation", "shared", "columns", "fold", "plan", "steps", "live", "best")
+PARTS = ("relation", "index", "shared", "columns", "fold", "plan", "block", "live", "live_run", "best")
+HEADERS = ("atomic", "slots", "relation", "shared", "columns", "fold", "plan", "steps", "stages", "live", "best")
 
 
 def machine() -> list[Extension]:

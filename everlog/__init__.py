@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from everlog.api.database import Database
     from everlog.api.lifecycle import NestedWrite, OtherThread
     from everlog.api.live import RuleError
+    from everlog.api.once import evaluate
     from everlog.api.queries import QueryError
     from everlog.api.relation_view import RelationView
     from everlog.api.results import ChangedMeanwhile, Result
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from everlog.api.transactions import Transaction
     from everlog.api.watching import Watch
     from everlog.core.engine.planning.systems import NoSuchStrategy
-    from everlog.core.evaluate.seminaive import evaluate
     from everlog.core.program.executor import InsertOnly, Update
     from everlog.core.program.fact_rows import FactError
     from everlog.core.program.values import EvaluationError
@@ -140,7 +140,7 @@ _LAZY = {
     "WhyNot": "everlog.core.proofs",
     "compile_file": "everlog.dsl.check",
     "compile_text": "everlog.dsl.check",
-    "evaluate": "everlog.core.evaluate.seminaive",
+    "evaluate": "everlog.api.once",
     "over": "everlog.tables.inferred",
 }
 

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from attrs import evolve
 
 from everlog.core.engine.engine import Engine
+from everlog.core.engine.sleeping import SleepingEngine
 from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.usage import columns_asked
 from everlog.core.ir.compile import Compiled, compile_rule
@@ -73,6 +74,10 @@ class CompiledQuery:
         usage = self._engine.usage
         for each in self._asks:
             usage.read(*each)
+        if isinstance(self._engine, SleepingEngine):
+            stored = self._engine.answers(self._written, parameters, lambda: self.answers(parameters))
+            if stored is not None:
+                return stored
         demands = self._engine.demands
         if any(map(demands.is_on_demand, self._reads)):
             return iter(demands.answers(self._written, parameters))

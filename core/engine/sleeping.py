@@ -11,51 +11,21 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from everlog.core.engine.demands import Demands
 from everlog.core.engine.engine import Engine
 from everlog.core.engine.planning.systems import with_auxiliaries
-from everlog.core.engine.stepping.saved_state import Columns
+from everlog.core.engine.stored_answers import StoredAnswers, TooManyLookups
+from everlog.core.engine.stored_rows import Stored, Unreadable
 from everlog.core.engine.usage import Usage
-from everlog.core.program import Program, Row, Value
+from everlog.core.program import Program, Row, Rule, Value
+from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.guards import Guard, Limits, Progress
 
 SCANS = 2  # times all rows are read for lookups before an engine with indexes pays
-
-
-class Unreadable(Exception):
-    """Stored rows of a relation are lost; base facts, of which they follow, are not."""
-
-
-class StoredRows(Collection[Row], Protocol):
-    """The rows of a relation, in sorted order where they have no floats; or `Unreadable`."""
-
-    def is_found_by(self, columns: Collection[int]) -> bool:
-        """Whether rows with values in these columns are found without reading all others."""
-
-    def matching(self, bound: Mapping[int, Value]) -> Iterator[Row]:
-        """The rows with these values in these columns."""
-
-
-class Stored(Protocol):
-    """The relations of a program, stored: they do not change while somebody reads them."""
-
-    @property
-    def rows(self) -> Mapping[str, StoredRows]:
-        """The relations that need no engine."""
-
-    @property
-    def given(self) -> Mapping[str, Collection[Row]]:
-        """Base facts, where there are any."""
-
-    def load(self) -> tuple[Mapping[str, Collection[Row]], Mapping[str, Columns] | None]:
-        """All base facts, and the saved state for them, if there is one."""
-
-    def close(self) -> None:
-        """Release the stored rows, once the last read has ended."""
 
 
 class SleepingEngine(Engine):
@@ -151,6 +121,30 @@ class SleepingEngine(Engine):
             return Engine.lookup(self, relation, bound)
         self.usage.lookup(relation, bound)
         return self._sound(lambda: stored.matching(bound), lambda: Engine.lookup(self, relation, bound))
+
+    def answers(
+        self, rules: Sequence[Rule], parameters: Row, other: Callable[[], Iterator[Row]]
+    ) -> Iterator[Row] | None:
+        """The answers of a query, each once; None if look-ups alone do not find them.
+
+        `other` finds them in an engine: all those that are left when look-ups have cost too much.
+        """
+        found = StoredAnswers(self.program, self._stored.rows, self._left_to_scan).of(rules, parameters)
+        return None if found is None else self._each_once(found, other)
+
+    def _each_once(self, found: Iterator[Row], other: Callable[[], Iterator[Row]]) -> Iterator[Row]:
+        seen: set[Row] = set()
+        try:
+            for row in found:
+                if row not in seen:
+                    seen.add(row)
+                    yield row
+            return
+        except (Unreadable, TooManyLookups, EvaluationError):
+            pass
+        if self.is_asleep:
+            self.wake()
+        yield from (row for row in other() if row not in seen)
 
     def _sound(self, read: Callable[[], Iterator[Row]], other: Callable[[], Iterable[Row]]) -> Iterator[Row]:
         """Stored rows; if some are lost, an engine finds those that were not read yet."""

@@ -86,6 +86,7 @@ cdef extern from "shared.h" nogil:
 
 
 cdef extern from "atomic.h" nogil:
+    uint32_t LOAD(const uint32_t *word)
     void STORE(uint32_t *word, uint32_t value)
 
 
@@ -109,11 +110,12 @@ cdef extern from "plan.h" nogil:
     ctypedef int (*CCall)(void *context, int op, int64_t *registers) noexcept nogil
     ctypedef struct CPlan "Plan"
     ctypedef int (*CCheck)(void *context, CPlan *running) noexcept nogil
-    ctypedef int (*CWait)(void *thread) noexcept nogil
+    ctypedef int (*CWait)(void *thread, int needs_room) noexcept nogil
     ctypedef struct CPlan "Plan":
         COp *ops
         int count
         int64_t *registers
+        int keeps
         uint64_t derivations
         CCall call
         CCheck check
@@ -953,28 +955,23 @@ cdef class Plan:
             return None
         return tuple([_value(self.c.registers[<int>n], k, self.symbols) for n, k in zip(registers, kinds)])
 
+    def keep(self):
+        """Keep all registers until the end, before the first run: `proof` shows them."""
+        self.c.keeps = 1
+
     def derivations_of(self, Live head):
         """For each row that is there: its number of derivations from earlier rows."""
         cdef CList rows
-        cdef uint32_t number, count = 0
+        cdef uint32_t number
         cdef bytearray held = bytearray((head.c.relation.count + 1) * sizeof(uint32_t)), found = bytearray(held)
-        rows.rows = <uint32_t *><char *>held
+        cdef uint32_t *counts = <uint32_t *><char *>found
+        rows.rows, rows.count = <uint32_t *><char *>held, 0
         for number in range(head.c.relation.count):
             if head.c.lives[number].state == HERE:
-                rows.rows[count] = number
-                count += 1
-        out = []
-        cdef CList one
-        for number in range(count):
-            one.rows, one.count = &rows.rows[number], 1
-            out.append(self.count_one(head, &one))
-        return out
-
-    cdef int count_one(self, Live head, const CList *one) except -1:
-        cdef int status
-        cdef uint32_t found = 0
-        self.follow(head, one, COUNT, True, &found)
-        return <int>found
+                rows.rows[rows.count] = number
+                rows.count += 1
+        self.follow(head, &rows, COUNT, True, counts)
+        return [counts[number] for number in range(rows.count)]
 
 
 include "threads.pxi"

@@ -1,19 +1,10 @@
 #include <stdlib.h>
 
 #include "atomic.h"
-#include "plan.h"
+#include "stages.h"
 #include "steps.h"
 
 /* ── which plans, and their stages ────────────────────────────────────────────────────────── */
-
-/* One loop of a plan: the rows that it makes wait in `store` until there are BLOCK of them. */
-struct Stage {
-    int64_t *store;
-    int64_t *rows[BLOCK];       /* those of the store that tests have left */
-    const uint32_t *lists[BLOCK]; /* the matches of each row that comes in */
-    uint32_t counts[BLOCK];
-    uint32_t *live, live_count; /* registers that come in and are still needed */
-};
 
 int plan_has_blocks(const Plan *plan) {
     const Op *last = &plan->ops[plan->count - 1];
@@ -43,7 +34,8 @@ static int writes(const Op *op, uint32_t reg) {
 }
 
 static int is_live(const Plan *plan, int at, uint32_t reg) {
-    int read = 0, written = 0;
+    int read = plan->keeps, written = 0;
+    if (reg >= plan->register_count - plan->spare) return 1;
     for (int i = at + 1; i < plan->count; i++) read |= is_read(&plan->ops[i], reg);
     for (int i = 0; i < at; i++) written |= writes(&plan->ops[i], reg);
     return read && written;
@@ -79,8 +71,8 @@ static int try_stages(Plan *plan) {
     return DONE;
 }
 
-/* All stages or, after a failure, none. */
-static int make_stages(Plan *plan) {
+int plan_make_stages(Plan *plan) {
+    if (plan->stages) return DONE;
     int status = try_stages(plan);
     if (status < 0) plan_free_stages(plan);
     return status;
@@ -100,12 +92,6 @@ void plan_free_stages(Plan *plan) {
 }
 
 /* ── a block through the operations ───────────────────────────────────────────────────────── */
-
-static void gather_many(Plan *plan, const Op *op, int64_t **rows, uint32_t count) {
-    uint32_t width = op->from_count;
-    for (uint32_t k = 0; k < count; k++)
-        for (uint32_t i = 0; i < width; i++) plan->keys[(size_t)k * width + i] = rows[k][op->from[i]];
-}
 
 static uint32_t keep_found(Plan *plan, const Op *op, int64_t **rows, uint32_t count) {
     uint32_t found[BLOCK], kept = 0, low = op->version == DELTA ? op->relation->lo : 0, high = limit_of(op);
@@ -148,7 +134,7 @@ static inline int hand_over(Plan *plan, int at, Stage *stage, uint32_t made) {
     int status = pass(plan, at + 1, stage->rows, made);
     if (status < 0 || (plan->countdown -= (int)made) > 0) return status;
     plan->countdown = CHECK_EVERY;
-    if (plan->out && LOAD(&plan->out->wanted) && (status = plan->wait(plan->thread)) < 0) return status;
+    if (plan->out && LOAD(&plan->out->wanted) && (status = plan->wait(plan->thread, 0)) < 0) return status;
     return plan->check(plan->context, plan) < 0 ? STOPPED : DONE;
 }
 
@@ -211,8 +197,7 @@ static int add(Plan *plan, const Op *op, int64_t **rows, uint32_t count) {
     return DONE;
 }
 
-/* A test or a functor; the number of rows that are left, or a failure. */
-static int apply(Plan *plan, int at, int64_t **rows, uint32_t count) {
+int plan_apply_many(Plan *plan, int at, int64_t **rows, uint32_t count) {
     const Op *op = &plan->ops[at];
     uint32_t kept = 0;
     for (uint32_t k = 0; k < count; k++) {
@@ -256,7 +241,7 @@ static int pass(Plan *plan, int at, int64_t **rows, uint32_t count) {
                 if (is_filled(op)) return DONE;
                 break;
             default:
-                left = apply(plan, at, rows, count);
+                left = plan_apply_many(plan, at, rows, count);
                 if (left < 0) return left;
                 count = (uint32_t)left;
         }
@@ -265,7 +250,7 @@ static int pass(Plan *plan, int at, int64_t **rows, uint32_t count) {
 }
 
 int plan_run_blocks(Plan *plan, uint64_t row, uint64_t end) {
-    int status = plan->stages ? DONE : make_stages(plan);
+    int status = plan_make_stages(plan);
     plan->countdown = CHECK_EVERY;
     if (!plan->shared) plan->ops[0].entered++;
     return status < 0 ? status : scan(plan, 0, plan->registers, row, end);

@@ -7,8 +7,8 @@
  *
  * A turn has four parts (core/engine/keepers/recursive/ranked.py calls them):
  *   lose   derivations with a row that goes; a row whose count falls to 0 goes in the next round;
- *   gain   derivations with a row of another relation that came;
  *   ask    how many derivations the rows that went still have; those with some come back, later;
+ *   gain   derivations with a row of another relation that came;
  *   gain   rounds from the rows that came.
  *
  * A derivation is found once in each part: the atom that reads the change Δ splits the others into
@@ -54,7 +54,8 @@ typedef struct {
 /* What the relations of a unit have in common. */
 typedef struct {
     uint32_t clock;   /* the next `seq` */
-    uint32_t settled; /* rows from this one on came in this turn */
+    uint32_t settled; /* rows of this moment and later ones are not asked for derivations yet */
+    int together;     /* rows come at one moment: none of them is earlier than another */
     uint64_t work;    /* rows looked at, and derivations */
     uint64_t limit;   /* of work, in this turn */
 } Unit;
@@ -101,12 +102,19 @@ void live_settle(Live *live);
 int live_support(Live *live, const int64_t *words);
 int live_withdraw(Live *live, const int64_t *words);
 
+/* The same of a derivation whose latest row of the unit is of the moment `newest`.  `row` is the number
+ * of the row; NO_ROW if it was not found. */
+int live_supported(Live *live, const int64_t *words, uint32_t row, uint32_t newest);
+int live_withdrawn(Live *live, uint32_t row, uint32_t newest);
+
 /* A round of losses: the rows to follow are in `delta`; afterwards they are GONE. */
 void live_doom(Live *live);
 int live_bury(Live *live);
 /* A round of gains: the rows to follow are in `delta`. */
 void live_take(Live *live);
 
+/* Of the rows that went, forget those that came back. */
+void live_miss(Live *live);
 /* The rows that went come back if they have derivations, `counts` of them. */
 int live_revive(Live *live, const uint32_t *counts);
 

@@ -3,6 +3,7 @@
 cdef extern from "live.h" nogil:
     ctypedef struct CUnit "Unit":
         uint32_t clock, settled
+        int together
         uint64_t work, limit
     ctypedef struct CLife "Life":
         uint32_t seq, count, noted, state
@@ -34,6 +35,7 @@ cdef extern from "live.h" nogil:
     void live_doom(CLive *live)
     int live_bury(CLive *live)
     void live_take(CLive *live)
+    void live_miss(CLive *live)
     int live_revive(CLive *live, const uint32_t *counts)
     int live_clear(CLive *live)
     int live_run(CPlan *plan, CUnit *unit, const CLive *source, const CList *rows, CMode mode, int inner, uint32_t *counts)
@@ -66,7 +68,8 @@ cdef class Unit:
     cdef CUnit c
 
     def __cinit__(self):
-        self.c.clock, self.c.settled, self.c.work, self.c.limit = 1, 1, 0, _UNLIMITED
+        self.c.clock, self.c.settled, self.c.together = 1, 1, False
+        self.c.work, self.c.limit = 0, _UNLIMITED
 
     @property
     def work(self):
@@ -75,8 +78,13 @@ cdef class Unit:
 
     def begin(self, limit=None):
         """Begin to count work; UsedUp is raised beyond a limit."""
-        self.c.settled, self.c.work = self.c.clock, 0
+        self.c.settled, self.c.together, self.c.work = self.c.clock, False, 0
         self.c.limit = _UNLIMITED if limit is None else limit
+
+    def begin_round(self, bint together):
+        """All rows that are there are settled; those of the round come `together` or in an order."""
+        self.c.clock += self.c.together
+        self.c.settled, self.c.together = self.c.clock, together
 
     def restart(self):
         """Begin to count moments and work anew: no row of the unit is there."""
@@ -251,7 +259,8 @@ cdef class Live:
         return self.c.minus.count
 
     @property
-    def dead(self):
+    def missing(self):
+        """Rows that went in this turn, and that may come back."""
         return self.c.dead.count
 
     def doom(self):
@@ -279,6 +288,7 @@ cdef class Live:
 
     def revive(self, plans):
         """Bring back the rows that went and still have derivations."""
+        live_miss(self.c)
         cdef bytearray held = bytearray((self.c.dead.count + 1) * sizeof(uint32_t))
         cdef uint32_t *counts = <uint32_t *><char *>held
         cdef Plan plan
@@ -356,6 +366,16 @@ cdef class Live:
                             to[0] = life.seq if column == width else life.count
                         to += 1
             found.append(memoryview(held)[: self.c.living * sizeof(int64_t)])
+        return found
+
+    def alone(self):
+        """The rows that are there, as another relation."""
+        cdef Relation found = Relation(self.relation.kinds, self.relation.symbols)
+        if self.relation.kinds:
+            found.take(tuple(self.columns()[: self.c.relation.width]))
+        else:
+            found.fill(self)
+        found.seal()
         return found
 
     def restore(self, columns):

@@ -206,8 +206,6 @@ static inline int enter(Plan *plan, int at) {
     }
 }
 
-int plan_apply(Plan *plan, int at) { return enter(plan, at); }
-
 /* Everything that the plan derives, but for rows that wait in the batch of its last operation. */
 static int run(Plan *plan) {
     int at = 0, countdown = CHECK_EVERY;
@@ -304,11 +302,11 @@ int plan_flush(Plan *plan) {
     for (int i = 0; i < count && status >= 0; i++) {
         const int64_t *row = batch->rows + (size_t)i * to->width;
         while ((status = shared_add(plan->out, &plan->share, row, batch->hashes[i])) == NO_ROOM) {
-            status = plan->wait(plan->thread);
+            status = plan->wait(plan->thread, 1);
             if (status < 0) break;
         }
     }
-    if (status >= 0 && LOAD(&plan->out->wanted)) status = plan->wait(plan->thread);
+    if (status >= 0 && LOAD(&plan->out->wanted)) status = plan->wait(plan->thread, 0);
     return status < 0 ? status : DONE;
 }
 

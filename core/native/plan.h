@@ -64,7 +64,8 @@ typedef struct {
     uint64_t first;       /* SCAN, PROBE, RANGE: the first row */
     uint64_t tried;       /* the same: the rows of loops that have ended; see `op_tried` */
     uint64_t entered;     /* of an operation that reads a relation or collects: how often it began */
-    uint32_t mask, bound; /* of a living relation: the states and moments of rows that it sees */
+    uint32_t mask, bound; /* of a living relation: the states and moments of rows that it sees, */
+    int is_relative;      /* and whether the bound is behind the moment of Δ */
 } Op;
 
 /* How often an operation began, and the rows that it has tried if it is a loop. */
@@ -77,7 +78,9 @@ typedef struct Stage Stage;
 /* 1 or 0: the answer of a test; STOPPED: an exception was raised; UNDEFINED: there is no value. */
 typedef int (*Call)(void *context, int op, int64_t *registers);
 typedef int (*Check)(void *context, Plan *running); /* the plan, or a clone of it */
-typedef int (*Wait)(void *thread); /* until there is room for more rows; DONE or a failure */
+/* Wait, with all others, until there is room for more rows: for this thread or for another one.  DONE or
+ * a failure. */
+typedef int (*Wait)(void *thread, int needs_room);
 
 struct Plan {
     Batch batch; /* derived rows that wait to be added */
@@ -85,6 +88,8 @@ struct Plan {
     int count;
     int64_t *registers;
     uint32_t register_count;
+    uint32_t spare;       /* registers at the end that no operation knows: see live_run.c */
+    int keeps;            /* all registers keep their values until the end */
     Plan *shared;         /* of a clone: the plan whose operations it runs */
     Counts *counts;       /* of a clone: what it has counted since it told that plan */
     Shared *out;          /* of a clone: the relation of the head, to which others add as well */
@@ -126,8 +131,5 @@ int plan_flush(Plan *plan);
 
 /* Add what a clone has counted to its plan: one thread at a time. */
 void plan_tell(Plan *clone);
-
-/* An operation that reads no relation: 1 to go on, 0 if a test failed, or a failure. */
-int plan_apply(Plan *plan, int at);
 
 #endif

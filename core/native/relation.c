@@ -186,15 +186,7 @@ void relation_search(
 
 uint64_t relation_hash(const Relation *relation, const int64_t *row) { return hash_of(row, relation->width); }
 
-uint32_t relation_find_hashed(const Relation *relation, const int64_t *row, uint64_t hash) {
-    return relation->count ? find_hashed(relation, row, hash) : NO_ROW;
-}
-
-int relation_add_hashed(Relation *relation, const int64_t *row, uint64_t hash) {
-    return add_hashed(relation, row, hash);
-}
-
-void relation_fetch_slot(const Relation *relation, uint64_t hash) {
+static inline void fetch_slot(const Relation *relation, uint64_t hash) {
     if (relation->hash.slots) PREFETCH(&relation->hash.slots[start_of(hash, mask_of(&relation->hash))]);
 }
 
@@ -213,7 +205,7 @@ static inline uint32_t words_of(const Relation *relation) { return relation->wid
 
 int batch_take(Batch *batch, const Relation *relation) {
     uint64_t hash = hash_of(batch->rows + (size_t)batch->count * words_of(relation), relation->width);
-    relation_fetch_slot(relation, hash);
+    fetch_slot(relation, hash);
     batch->hashes[batch->count] = hash;
     return ++batch->count == BATCH;
 }

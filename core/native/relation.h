@@ -109,11 +109,8 @@ int batch_flush(Batch *batch, Relation *relation);
 #define NO_ROW UINT32_MAX
 uint32_t relation_find(const Relation *relation, const int64_t *row);
 
-/* The same with the hash of the row; `fetch` prefetches the memory that they read. */
+/* The hash of a row, and a request for the memory that a look-up of it needs. */
 uint64_t relation_hash(const Relation *relation, const int64_t *row);
-uint32_t relation_find_hashed(const Relation *relation, const int64_t *row, uint64_t hash);
-int relation_add_hashed(Relation *relation, const int64_t *row, uint64_t hash);
-void relation_fetch_slot(const Relation *relation, uint64_t hash);
 void relation_fetch_row(const Relation *relation, uint64_t hash);
 
 /* Look for the rows with one of a few keys, in every `step`-th row.  `keys` has a row for each; `counts`

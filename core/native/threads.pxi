@@ -38,10 +38,13 @@ cdef int _let_on(Meeting *meeting) noexcept nogil:
     return meeting.status
 
 
-cdef int _wait(void *thread) noexcept nogil:
+cdef int _wait(void *thread, int needs_room) noexcept nogil:
     cdef Member *member = <Member *>thread
     cdef Meeting *meeting = member.meeting
     PyThread_acquire_lock(meeting.lock, WAIT_LOCK)
+    if not needs_room and not LOAD(&meeting.shared.wanted):  # it was made meanwhile
+        PyThread_release_lock(meeting.lock)
+        return 0
     STORE(&meeting.shared.wanted, 1)
     member.waits = True
     meeting.waiting += 1

@@ -82,6 +82,15 @@ def are_words(rows: object) -> TypeGuard[machine.Words]:
     return is_words(rows)
 
 
+def alone(rows: object) -> machine.Relation | None:
+    """The rows of a living relation of the compiled machine, in another one; None for others."""
+    if type(rows).__module__ != "everlog.core.native._machine":
+        return None
+    from everlog.core.native import _machine as machine
+
+    return rows.alone() if isinstance(rows, machine.Live) else None
+
+
 class SortedRows:
     """The rows of a relation in sorted order; those with a NaN may be anywhere."""
 
@@ -100,6 +109,9 @@ class SortedWords:
 
     def __iter__(self) -> Iterator[Row]:
         return self._relation.sorted_rows()
+
+    def __len__(self) -> int:
+        return len(self._relation)
 
     @property
     def symbols(self) -> machine.Symbols:

@@ -163,6 +163,7 @@ class Queries:
             find,
             find_sorted=lambda: engine.rows(name),
             size=lambda: engine.size(name),
+            words=lambda: engine.words(name),
         )
 
     def _checked(self, query: ParsedQuery, given: Given, bindings: bool) -> Query:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from everlog.api.changes import Changes
 from everlog.api.facts.dataframes import Tabular
+from everlog.core.native.words import SortedWords
 from everlog.core.program import Column, Relation, Row
 from everlog.core.program.fact_rows import declared
 
@@ -63,6 +64,9 @@ class RelationView(Tabular):
 
     def _columns(self) -> Sequence[Column]:
         return self.relation.columns
+
+    def _words(self) -> SortedWords | None:
+        return self.facts()._words()
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 

@@ -19,6 +19,7 @@ from weakref import ReferenceType
 
 from everlog.api.facts.dataframes import Tabular
 from everlog.api.lifecycle import State, uses
+from everlog.core.native.words import SortedWords
 from everlog.core.program import Column, Kind, Relation, Row
 from everlog.core.program.values import EvaluationError
 from everlog.files.text_values import sorted_rows
@@ -61,11 +62,13 @@ class Result(Tabular, Sequence[Row]):
         *,
         find_sorted: Callable[[], Iterable[Row]] | None = None,
         size: Callable[[], int] | None = None,
+        words: Callable[[], SortedWords | None] | None = None,
     ) -> None:
-        """`find` iterates over the rows; pass `find_sorted` and `size` if cheaper."""
+        """`find` iterates over the rows; pass `find_sorted`, `size` and `words` if cheaper."""
         self._relation = Relation("", columns)
         self._state, self._number = state, state.number
         self._find, self._find_sorted, self._size = find, find_sorted, size
+        self._find_words = words
         self._found: list[Row] | None = None  # all rows, unordered
         self._sorted: list[Row] | None = None
         self._streams: list[ReferenceType[GeneratorType[Row, None, None]]] = []  # open iterations
@@ -89,6 +92,12 @@ class Result(Tabular, Sequence[Row]):
 
     def _columns(self) -> Sequence[Column]:
         return self._relation.columns
+
+    def _words(self) -> SortedWords | None:
+        if self._find_words is None or self._sorted is not None or self._found is not None:
+            return None
+        self._fresh()
+        return self._state.read(self._find_words)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────
 

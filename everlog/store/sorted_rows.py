@@ -19,7 +19,7 @@ from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any, TypeAlias
 
-from everlog.core.engine.sleeping import Unreadable
+from everlog.core.engine.stored_rows import Unreadable
 from everlog.core.native.availability import NotAWord, why_not
 from everlog.core.native.words import empty_words, new_symbols
 from everlog.core.program import Kind, Relation, Row, Value

@@ -24,6 +24,8 @@ class ForeignColumn:
     """One column of a table: its name and type in the table, and access to its values.
 
     `form` is the type of all values.  `missing` is the first row without a value, or None.
+    `array` gives numbers as an array of numpy, `coded` texts as an array of places in a list of
+    texts, without a Python object for each value; None if that is not possible.
     """
 
     name: str
@@ -31,6 +33,8 @@ class ForeignColumn:
     form: str
     missing: int | None
     values: Callable[[], list[Any]]
+    array: Callable[[], Any] = lambda: None
+    coded: Callable[[], tuple[Any, list[str]] | None] = lambda: None
 
 
 Table: TypeAlias = list[ForeignColumn]
@@ -102,7 +106,18 @@ def _pandas_series(name: str, series: Any) -> ForeignColumn:
         listed: list[Any] = series.tolist()
         return listed
 
-    return ForeignColumn(name, str(series.dtype), form, missing, values)
+    def coded() -> tuple[Any, list[str]] | None:
+        if form != TEXT:
+            return None
+        codes, texts = pandas.factorize(series)
+        return codes, texts.tolist()
+
+    def array() -> Any:
+        is_unsigned = form == INTEGER and kind.is_unsigned_integer_dtype(type_)
+        wanted = {INTEGER: "uint64" if is_unsigned else "int64", FLOAT: "float64"}.get(form)
+        return None if wanted is None else series.to_numpy(wanted)
+
+    return ForeignColumn(name, str(series.dtype), form, missing, values, _of_words(array), coded)
 
 
 def _of_numpy(table: Any) -> Table | None:
@@ -118,7 +133,7 @@ def _numpy_column(name: str, column: Any) -> ForeignColumn:
         listed: list[Any] = (column.astype("float64") + 0.0 if form == FLOAT else column).tolist()
         return _floats(listed) if form == FLOAT else listed
 
-    return ForeignColumn(name, str(column.dtype), form, None, values)
+    return ForeignColumn(name, str(column.dtype), form, None, values, _of_words(lambda: column))
 
 
 # ── Polars ───────────────────────────────────────────────────────────────────────────────────
@@ -151,7 +166,13 @@ def _polars_series(name: str, series: Any) -> ForeignColumn:
         listed: list[Any] = (series.cast(polars.Float64) + 0.0 if form == FLOAT else series).to_list()
         return _floats(listed) if form == FLOAT else listed
 
-    return ForeignColumn(name, str(type_), form, missing, values)
+    def coded() -> tuple[Any, list[str]] | None:
+        if form != TEXT:
+            return None
+        texts = series.cast(polars.String)
+        return (texts.rank("dense") - 1).to_numpy(), texts.unique().sort().to_list()
+
+    return ForeignColumn(name, str(type_), form, missing, values, _of_words(series.to_numpy), coded)
 
 
 # ── Arrow ────────────────────────────────────────────────────────────────────────────────────
@@ -189,7 +210,18 @@ def _arrow_column(name: str, column: Any) -> ForeignColumn:
             return _floats(_listed(compute.add(column.cast(arrow.float64()), 0.0)))
         return _listed(column) if form == INTEGER else column.to_pylist()
 
-    return ForeignColumn(name, str(type_), form, missing, values)
+    def coded() -> tuple[Any, list[str]] | None:
+        if form != TEXT or "numpy" not in sys.modules:
+            return None
+        found = arrow.chunked_array([column]) if isinstance(column, arrow.Array) else column
+        one = found.combine_chunks().dictionary_encode()
+        one = one.combine_chunks() if isinstance(one, arrow.ChunkedArray) else one
+        return one.indices.to_numpy(), one.dictionary.to_pylist()
+
+    def array() -> Any:
+        return None if form not in (INTEGER, FLOAT) or "numpy" not in sys.modules else column.to_numpy()
+
+    return ForeignColumn(name, str(type_), form, missing, values, _of_words(array), coded)
 
 
 def _is_view(types: Any, what: str, type_: Any) -> bool:
@@ -207,6 +239,19 @@ def _listed(column: Any) -> list[Any]:
         except ImportError:
             listed = column.to_pylist()
     return listed
+
+
+def _of_words(array: Callable[[], Any]) -> Callable[[], Any]:
+    """The array with words of 64 bits; None unless it has integers or floats of at most as many."""
+
+    def widened() -> Any:
+        found = array()
+        wanted = None if found is None else {"i": "int64", "u": "uint64", "f": "float64"}.get(found.dtype.kind)
+        if wanted is None or found.dtype.itemsize > 8:
+            return None
+        return sys.modules["numpy"].ascontiguousarray(found, wanted)
+
+    return widened
 
 
 _READERS: Mapping[str, Callable[[Any], Table | None]] = {

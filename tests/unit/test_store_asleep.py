@@ -89,6 +89,50 @@ def test_reads_of_single_relations_do_not_wake_it(path: Path, small_blocks: None
     db.close()
 
 
+JOINS = [  # with parameters
+    ("path(7, x), edge(x, y), y > 12", {}),
+    ("path(27, x), !edge(x, _)", {}),
+    ("edge(3, x), path(x, y), path(y, 6)", {}),
+    ("edge($from, x), edge(x, y), x = y - 1", {"from": 4}),
+    ("path(2, x), x != 3, x <= $most order by x desc limit 2", {"most": 6}),
+    ("edge(1, x); edge(2, x); path(28, x)", {}),
+    ("edge(1, x), 1 = x", {}),
+    ("edge(4, x), path(x, x), edge(x, _)", {}),
+]
+
+
+@pytest.mark.parametrize(("query", "given"), JOINS)
+def test_queries_that_look_ups_answer_do_not_wake_it(
+    path: Path, small_blocks: None, query: str, given: dict[str, Any]
+) -> None:
+    with made(path) as db:
+        found = list(db.query(query, **given))
+        assert db.asleep
+        db.insert("edge", (98, 99))
+        assert found == list(db.query(query, **given)), query
+
+
+@pytest.mark.parametrize(
+    "query", ["path(x, y), edge(y, 9)", "edge(1, x), n = count : { path(x, _) }", "edge(3, y), 12 / y = 3"]
+)
+def test_other_queries_wake_it(path: Path, small_blocks: None, query: str) -> None:
+    with made(path) as db:
+        assert len(db.query(query))
+        assert not db.asleep
+
+
+def test_a_query_of_too_many_look_ups_wakes_it_on_the_way(path: Path, small_blocks: None) -> None:
+    with made(path) as db:
+        query = "edge(1, a), path(a, b), path(b, c), path(c, d)"
+        rows = iter(db.query(query))
+        first = next(rows)
+        assert db.asleep
+        found = [first, *rows]
+        assert not db.asleep
+        assert len(found) == len(set(found)), "each once"
+        assert set(found) == set(db.query(query))
+
+
 def test_all_relations_are_as_they_were(path: Path, small_blocks: None, machine: str) -> None:
     db = grown(path)
     db.checkpoint(state=True)
@@ -167,7 +211,7 @@ def test_reading_all_rows_again_and_again_wakes_it(path: Path) -> None:
 @pytest.mark.parametrize(
     "wake",
     [
-        lambda db: list(db.query("path(x, y), edge(y, x)")),
+        lambda db: list(db.query("n = count : { path(_, _) }")),
         lambda db: db.why("path", (1, 3)),
         lambda db: db.add_rule(".decl n(x:number)  n(x) :- edge(x, _)."),
         lambda db: db.insert("edge", (40, 41)),
@@ -369,3 +413,18 @@ def test_base_facts_that_are_lost_are_reported(path: Path, small_blocks: None) -
         with pytest.raises(Damaged, match="facts of edge"):
             db.insert("edge", (70, 71))
     assert path.read_bytes() == before
+
+
+def test_views_are_not_written(path: Path) -> None:
+    """Nobody could write the facts of a view of ten thousand million."""
+    text = """.decl r(a:number, b:number)  .decl s(b:number, c:number)  .decl p(a:number, b:number, c:number)
+        .view p  p(a, b, c) :- r(a, b), s(b, c)."""
+    many = range(100_000)
+    with Database.open(path, text=text, facts={"r": [(n, 0) for n in many], "s": [(0, n) for n in many]}) as db:
+        db.checkpoint(state=True)
+    with Database.open(path) as db:
+        assert list(db.query("r(7, x)")) == [(0,)]
+        assert db.size("p") == 10**10
+        assert (7, 0, 8) in db["p"]
+        db.delete("s", (0, 8))
+        assert (7, 0, 8) not in db["p"]

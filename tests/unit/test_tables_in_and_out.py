@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from everlog import Database, FactError, MissingPackage
+from everlog import Database, FactError, MissingPackage, compile_text, evaluate
+from everlog.core.native.availability import why_not
 from everlog.core.program.values import NAN
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed (extra `pandas`)")
@@ -77,6 +78,85 @@ def test_a_table_comes_back_as_it_went(db: Database, way: str) -> None:
         other = Database.from_text(PROGRAM, facts={"v": table})
         assert other.view("v") == db.view("v") == sorted(ROWS)
         assert repr(other.view("v")) == repr(db.view("v")), "no -0.0, and Python's own ints"
+
+
+COPIED = compile_text(
+    PROGRAM + " .decl w(n:number, u:unsigned, f:float, s:symbol)  w(n, u, f, s) :- v(n, u, f, s)."
+)
+
+
+@pytest.mark.parametrize("way", BACK)
+def test_a_table_comes_back_from_an_evaluation_as_it_went(way: str) -> None:
+    found = evaluate(COPIED, {"v": BACK[way](evaluate(COPIED, {"v": ROWS})["w"])})
+    assert repr(found["w"].rows()) == repr(sorted((n, u, f + 0.0, s) for n, u, f, s in ROWS))
+    assert len(found["w"]) == 3
+
+
+CELLS = st.tuples(
+    st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3),
+    st.integers(0, 2**64 - 1) | st.integers(0, 3),
+    st.floats() | st.sampled_from([NAN, -0.0, 2.0**60]),
+    st.sampled_from(["", "a", "é", "z\n", "zz"]) | st.text(st.characters(codec="utf-8"), max_size=3),
+)
+
+
+@given(st.lists(CELLS, max_size=8))
+@example([(0, 0, 0.0, "\udc80")])
+def test_columns_of_words_are_the_columns_of_rows(rows: list[Any]) -> None:
+    """Whatever is in them, sorted, each row once: by words in both directions, or by rows."""
+    expected = Database.from_text(PROGRAM, facts={"v": rows})["v"]
+    names = ("n", "u", "f", "s")
+    table = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    arrays = dict(zip(names, ("int64", "uint64", "float64", "object"), strict=True))
+    frame = pd.DataFrame({name: np.array(table[name], dtype=arrays[name]) for name in names})
+    for given_table in (table, frame):
+        found = evaluate(COPIED, {"v": given_table})
+        if not why_not():
+            assert {"v", "w"} <= set(found.relations.words), "Python has read the table"
+        assert repr(found["w"].rows()) == repr(expected.rows())
+        assert found["w"].to_arrow().equals(expected.to_arrow(), check_metadata=True) or NAN in table["f"]
+        assert repr(found["w"].to_arrow().to_pylist()) == repr(expected.to_arrow().to_pylist())
+        pd.testing.assert_frame_equal(found["w"].to_pandas(), expected.to_pandas())
+        if "\udc80" not in table["s"]:  # which is no text of Polars
+            assert found["w"].to_polars().equals(expected.to_polars(), null_equal=True)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"x": pa.array([1, None]), "y": pa.array([1, 2])},
+        {"x": pa.array([1, 2**63], pa.uint64()), "y": pa.array([1, 2])},
+        {"x": pa.array([1.5, 2.0]), "y": pa.array([1, 2])},
+        {"x": pa.array(["1", "2"]), "y": pa.array([1, 2])},
+        {"x": pd.Series([1, pd.NA], dtype="Int64"), "y": [1, 2]},
+        {"x": np.array([1, 2, 3]), "y": [1, 2]},
+        {"z": np.array([1, 2]), "y": [1, 2]},
+        {"x": ["a", 2], "y": [1, 2]},
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused_in_the_same_words(columns: dict[str, Any], db: Database) -> None:
+    with pytest.raises(FactError) as rows:
+        db.insert("e", columns)
+    program = compile_text(PROGRAM + " .decl o(x:number)  o(x) :- e(x, y), e(y, x).")
+    with pytest.raises(FactError) as words:
+        evaluate(program, {"e": columns})
+    assert str(words.value) == str(rows.value)
+
+
+def test_a_relation_that_the_machine_keeps_becomes_a_table_of_what_is_there_now() -> None:
+    """Of a recursive unit, after facts have gone, and for a result from before a step."""
+    db = Database.from_text(
+        ".decl e(x:symbol, y:symbol)  .decl d(x:symbol, y:symbol)  .decl any()"
+        " d(x, y) :- e(x, y).  d(x, y) :- e(x, z), d(z, w), e(w, y), any().  any() :- d(_, _)."
+    )
+    db.insert("e", [(f"n{i}", f"n{j}") for i in range(12) for j in (i + 1, i * 5 % 12)])
+    db.delete("e", [("n1", "n2"), ("n3", "n4")])
+    rows, found = db.view("d"), db.query("d(x, y)")
+    assert [tuple(row.values()) for row in db["d"].to_arrow().to_pylist()] == rows
+    assert found.to_polars().rows() == rows
+    assert len(db["any"].to_pandas()) == 1
+    db.insert("e", ("n5", "another"))
+    assert len(found.to_pandas()) == len(rows) < len(db["d"].to_pandas())
 
 
 def test_nan_is_one_value_on_every_way(db: Database) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Protocol
 
+from everlog.core.native.words import SortedWords, alone
 from everlog.core.program import Row
 from everlog.core.storage.shape import Container, SavedColumns, Shape
 from everlog.core.storage.table_statistics import SAMPLE, Statistics
@@ -79,6 +80,10 @@ class WordTable(TableOf[Container]):
         if self.made:
             return super().statistics()
         return Statistics(len(self.source), list(islice(self.source, SAMPLE)))
+
+    def words(self) -> SortedWords | None:
+        found = None if self.behind is not None else alone(self.source)
+        return None if found is None else SortedWords(found)
 
     def columns(self) -> SavedColumns:
         return self.shape.columns_of(self.shape.facts_of(self._read()))

@@ -12,9 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from everlog.core.program import Kind, Relation, Row
+from attrs import frozen
+
+from everlog.api.facts.word_columns import words_of_column
+from everlog.core.native.words import empty_words
+from everlog.core.program import Column, Kind, Relation, Row
 from everlog.core.program.fact_rows import (
     FactError,
     checked_value,
@@ -25,6 +29,10 @@ from everlog.core.program.fact_rows import (
 )
 from everlog.core.program.values import decoded
 from everlog.tables.foreign_tables import BYTES, FLOAT, INTEGER, OBJECT, TEXT, ForeignColumn, columns_of
+
+if TYPE_CHECKING:
+    from everlog.core.native._machine import Relation as Words
+    from everlog.core.native._machine import Symbols
 
 _FITTING = {
     Kind.NUMBER: {INTEGER, OBJECT},
@@ -51,15 +59,78 @@ def rows_of_table(relation: Relation, source: object) -> list[Row]:
     Traceback (most recent call last):
     everlog.core.program.fact_rows.FactError: age: column 2 (`years`:number): '41' is not a ...
     """
-    table = columns_of(source)
-    if table is None:
-        raise FactError(f"{relation.name}: {shown(source)} is neither a table with columns nor rows")
-    chosen = _chosen(relation, table)
-    columns = [_checked(relation, number, column) for number, column in enumerate(chosen)]
-    if len(set(map(len, columns))) > 1:
-        lengths = ", ".join(f"`{c.name}` has {len(v)}" for c, v in zip(chosen, columns, strict=True))
-        raise FactError(f"{relation.name}: the columns of the table have different lengths: {lengths}")
+    chosen = _checked(relation, source)
+    columns = [one.values() for one in chosen]
+    _require_one_length(chosen, list(map(len, columns)))
     return list(zip(*columns, strict=True))
+
+
+def words_of_table(relation: Relation, source: object, symbols: Symbols) -> Words:
+    """The same for the compiled machine: columns of words, without an object for each number."""
+    chosen = _checked(relation, source)
+    columns = [words_of_column(one.source, one.column.kind, one.values, symbols) for one in chosen]
+    _require_one_length(chosen, [memoryview(column).nbytes // 8 for column in columns])
+    found = empty_words(relation, symbols)
+    if columns:
+        found.take(tuple(columns))
+    found.seal()
+    return found
+
+
+def _require_one_length(chosen: Sequence[Chosen], lengths: Sequence[int]) -> None:
+    if len(set(lengths)) > 1:
+        listed = ", ".join(f"`{one.source.name}` has {n}" for one, n in zip(chosen, lengths, strict=True))
+        name = chosen[0].relation.name
+        raise FactError(f"{name}: the columns of the table have different lengths: {listed}")
+
+
+@frozen
+class Chosen:
+    """A column of a relation, and the column of a table that is for it."""
+
+    relation: Relation
+    number: int
+    source: ForeignColumn
+
+    @property
+    def column(self) -> Column:
+        return self.relation.columns[self.number]
+
+    def check(self) -> None:
+        """Raise FactError if the type of the column does not fit, or a value is missing."""
+        name, kind, source = self.relation.name, self.column.kind, self.source
+        label = column_label(self.column, self.number + 1)
+        if source.form not in _FITTING[kind]:
+            raise FactError(
+                f"{name}: {label} takes {_WANTED[kind]}; column `{source.name}` of the table is of type"
+                f" {source.type}"
+            )
+        if source.missing is not None:
+            raise FactError(
+                f"{name}: {label} needs a value in every row; column `{source.name}` of the table has none"
+                f" in row {source.missing + 1}"
+            )
+
+    def values(self) -> list[Any]:
+        """The values in stored form; FactError if one does not fit."""
+        kind, source = self.column.kind, self.source
+        values = source.values()
+        if source.form == BYTES:
+            return list(map(decoded, values))
+        if kind is Kind.FLOAT and source.form in (FLOAT, INTEGER):
+            if source.form == FLOAT:
+                return values
+            with suppress(ValueError):  # otherwise the wrong row is searched for below
+                return exact_floats(values)
+        if plain_column(kind, values):
+            return values
+        out = []
+        for row, value in enumerate(values):
+            try:
+                out.append(checked_value(self.relation, self.number, value))
+            except FactError as problem:
+                raise FactError(f"{problem}, in row {row + 1} of the table") from None
+        return out
 
 
 def _chosen(relation: Relation, table: Sequence[ForeignColumn]) -> list[ForeignColumn]:
@@ -85,34 +156,12 @@ def _chosen(relation: Relation, table: Sequence[ForeignColumn]) -> list[ForeignC
     )
 
 
-def _checked(relation: Relation, number: int, source: ForeignColumn) -> list[Any]:
-    """The values of one column, in stored form."""
-    column = relation.columns[number]
-    kind, label = column.kind, column_label(column, number + 1)
-    if source.form not in _FITTING[kind]:
-        raise FactError(
-            f"{relation.name}: {label} takes {_WANTED[kind]}; column `{source.name}` of the table is of type"
-            f" {source.type}"
-        )
-    if source.missing is not None:
-        raise FactError(
-            f"{relation.name}: {label} needs a value in every row; column `{source.name}` of the table has none"
-            f" in row {source.missing + 1}"
-        )
-    values = source.values()
-    if source.form == BYTES:
-        return list(map(decoded, values))
-    if kind is Kind.FLOAT and source.form in (FLOAT, INTEGER):
-        if source.form == FLOAT:
-            return values
-        with suppress(ValueError):  # otherwise the wrong row is searched for below
-            return exact_floats(values)
-    if plain_column(kind, values):
-        return values
-    out = []
-    for row, value in enumerate(values):
-        try:
-            out.append(checked_value(relation, number, value))
-        except FactError as problem:
-            raise FactError(f"{problem}, in row {row + 1} of the table") from None
-    return out
+def _checked(relation: Relation, source: object) -> list[Chosen]:
+    """The columns of a table for a relation, as far as their types and lengths tell."""
+    table = columns_of(source)
+    if table is None:
+        raise FactError(f"{relation.name}: {shown(source)} is neither a table with columns nor rows")
+    found = [Chosen(relation, number, column) for number, column in enumerate(_chosen(relation, table))]
+    for one in found:
+        one.check()
+    return found

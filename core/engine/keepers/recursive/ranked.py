@@ -10,7 +10,9 @@ all premises came before it.
 
 *Delete*: a derivation whose premises all came before its head takes 1 from the head's count; at 0
 the head goes, too.  Then the facts that went are asked for other derivations from what is left.
-Those that have some come back, with a new rank, and are followed as inserts.
+Those that have some come back, with a new rank, later than all others.  So nobody else counts
+derivations from them, and whether they are followed or the facts still missing are asked again is a
+matter of how many there are of each.
 
 It is right because ranks order every counted derivation: nothing holds itself up.  A fact with two
 independent derivations from earlier facts costs one subtraction when one of them goes.
@@ -239,16 +241,17 @@ class RankedKeeper(Keeper):
             self.live[name].went(self._rows(name, changes))
         for name, changes in self.came.items():
             self.live[name].came(self._rows(name, changes))
-        for name, rows in self.brought.items():
-            self.live[name].support(rows)
         for name, rows in self.dropped.items():
             self.live[name].withdraw(rows)
 
     def _follow(self, guard: Guard) -> None:
-        """Take back derivations, derive anew what lost all of its own, and follow what came."""
+        """Take back derivations, bring back what has others, and follow what came."""
         assert self.plans is not None
         outer = self.plans.outer
         self._lose(outer)
+        self._bring_back(guard)
+        for name, rows in self.brought.items():
+            self.live[name].support(rows)
         for one in outer:
             source = self.live[one.source]
             if one.negated and source.going:
@@ -257,12 +260,7 @@ class RankedKeeper(Keeper):
                 self._run(one.rule, one.plan.gain, source, False)
         for live in self.others.values():
             live.settle()
-        back = sum(live.coming for live in self.own.values())
-        for name, live in self.own.items():
-            if live.dead:
-                live.revive([proof.plan for proof in self.plans.proofs[name]])
-        back = sum(live.coming for live in self.own.values()) - back
-        self._gain(guard, back)
+        self._gain(guard)
 
     def _run(self, rule: Rule, run: Callable[..., None], *what: object) -> None:
         """Run a plan, and count its time for the rule."""
@@ -289,20 +287,57 @@ class RankedKeeper(Keeper):
             for name in delta:
                 self.live[name].bury()
 
-    def _gain(self, guard: Guard, known: int = 0) -> None:
-        """Follow the facts that came, round by round; `known` of them were there before."""
+    def _bring_back(self, guard: Guard) -> None:
+        """Let facts that went come back if they have other derivations, round by round.
+
+        A round asks the facts that are missing, or follows those that came back in the last one:
+        whichever is less work, by what the turn has taken for each so far.  All that come back in
+        a round have the same rank.
+        """
+        missing = sum(live.missing for live in self.own.values())
+        follow = self.unit.work / max(1, missing)
+        ask, back, number = 0.0, 0, 0
+        while missing:
+            number += 1
+            guard.round(self.planned.name, number, 0, self.invents)
+            self.unit.begin_round(together=True)
+            delta = [name for name, live in self.own.items() if live.take()]
+            before = self.unit.work
+            if back * follow < missing * ask:
+                self._follow_inner(delta)
+            else:
+                self._ask()
+                ask = ask or (self.unit.work - before) / missing
+            back = sum(live.coming for live in self.own.values())
+            missing = missing - back if back else 0
+        for live in self.own.values():
+            live.take()
+        self.unit.begin_round(together=False)
+
+    def _ask(self) -> None:
+        """Count the derivations of the facts that are missing; those with some come back."""
         assert self.plans is not None
+        for name, live in self.own.items():
+            if live.missing:
+                live.revive([proof.plan for proof in self.plans.proofs[name]])
+
+    def _follow_inner(self, names: list[str]) -> None:
+        """Follow the facts of the unit that came in the round before."""
+        assert self.plans is not None
+        for name in names:
+            for one in self.plans.inner[name]:
+                self._run(one.rule, one.plan.gain, self.live[name], True)
+
+    def _gain(self, guard: Guard) -> None:
+        """Follow the facts that came, round by round."""
         number = 0
         while any(live.coming for live in self.own.values()):
             for live in self.own.values():
                 live.advance()
             sizes = {name: size for name, live in self.own.items() if (size := live.take())}
             number += 1
-            guard.round(self.planned.name, number, sum(sizes.values()) - known, self.invents)
-            known = 0
-            for name in sizes:
-                for one in self.plans.inner[name]:
-                    self._run(one.rule, one.plan.gain, self.live[name], True)
+            guard.round(self.planned.name, number, sum(sizes.values()), self.invents)
+            self._follow_inner(list(sizes))
 
     def _tell(self, step: Step, unread: list[WordTable]) -> None:
         """Tell the change; tables that have no reader yet go to `unread`, and are made later."""

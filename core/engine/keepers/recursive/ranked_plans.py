@@ -114,7 +114,9 @@ class RankedPlans:
         registers = registers_of(lowered)
         kinds = {v: k for v, k in _kinds(rule.body, self.relations).items() if v in registers}
         numbers = tuple(KIND_NUMBERS[kind] for kind in kinds.values())
-        return Proof(rule, self._made(lowered), tuple(kinds), tuple(registers[v] for v in kinds), numbers)
+        plan = self._made(lowered)
+        plan.keep()
+        return Proof(rule, plan, tuple(kinds), tuple(registers[v] for v in kinds), numbers)
 
 
 def _turned(rule: Rule, place: int, negation: Negation) -> Rule:
