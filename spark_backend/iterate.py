@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import define, field, frozen
 
-from everlog.core.program import Atom, Rule, Variable
+from everlog.core.program import Atom, Variable
 from everlog.core.program.dependencies import Unit
 from everlog.spark_backend.column_types import names_of
 from everlog.spark_backend.frame_gc import forget_frames
@@ -267,7 +267,3 @@ class Iteration:
         known.pieces.append(self._checkpoints.cut(placed.select(*known.order)))
         for piece in newest[1:]:  # the newest is Δ, which is read once more
             release(piece.frame)
-
-
-def recursive_rules(unit: Unit) -> Sequence[Rule]:
-    return [rule for rule in unit.rules if unit.positions(rule)]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from hypothesis import strategies as st
 
 from everlog.core.classify.query import Query, QueryAtom
-from everlog.core.joins.view import JoinView, joined
+from everlog.core.joins.view import JoinView
 from everlog.core.program import Row
 
 VARIABLES = "abcde"
@@ -53,6 +53,20 @@ def told(view: JoinView, atom: int, row: Row, insert: bool) -> Counter[Row]:
             change[answer] -= weight
         view.delete(atom, row)
     return change
+
+
+def joined(query: Query, relations: Sequence[Iterable[Row]]) -> set[Row]:
+    """The answers of a query over all its variables, by nested loops: the oracle of all views."""
+    found: list[dict[str, object]] = [{}]
+    for atom, rows in zip(query.atoms, relations, strict=True):
+        rows = list(rows)
+        found = [
+            {**binding, **dict(zip(atom.variables, row, strict=True))}
+            for binding in found
+            for row in rows
+            if all(binding.get(v, x) == x for v, x in zip(atom.variables, row, strict=True))
+        ]
+    return {tuple(binding[v] for v in query.variables) for binding in found}
 
 
 def states(query: Query, stream: list[Step]) -> Iterator[tuple[Step, set[Row]]]:

@@ -48,18 +48,6 @@ class MultivariateWidth:
     lower: Fraction
 
 
-def components(query: Query) -> Iterator[tuple[tuple[int, ...], Query]]:
-    """Every order σ of the atoms, and Q̂σ with its atoms in that order.
-
-    >>> for order, component in components(Query.of("R(A, B)", "S(B, C)")):
-    ...     print(order, component)
-    (0, 1) Q(Z1, A, B, Z2, C) = R(Z1, A, B), S(Z1, Z2, B, C)
-    (1, 0) Q(Z1, B, C, Z2, A) = S(Z1, B, C), R(Z1, Z2, A, B)
-    """
-    for order in permutations(range(len(query.atoms))):
-        yield order, component(query, order)
-
-
 def component(query: Query, order: Sequence[int]) -> Query:
     """Q̂σ of one order σ, Eq. (6).  The names Z1, Z2, … get underscores until they are new."""
     stem = "Z"

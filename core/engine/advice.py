@@ -61,8 +61,10 @@ def advise(engine: Engine, subscribed: Collection[str] = ()) -> list[Advice]:
     """
     program, statistics = engine.program, engine.statistics()
     names = [n for n, relation in program.relations.items() if program.rules_of(n) and not relation.auxiliary_of]
-    coverings = list(_coverings(program))
-    readable = {each.by.relation: rule.name for rule, _, found in coverings for each in found}
+    coverings = [each for each in _coverings(program) if each[0].name not in engine.plan.coverings]
+    readable = {each.by.relation: f"{rule.name} could read it" for rule, _, found in coverings for each in found}
+    for name, read in engine.plan.coverings.items():
+        readable |= {each.by.relation: f"{name} reads it instead of a part of its body" for each in read}
     adviser = _Adviser(engine, statistics, frozenset(subscribed), readable)
     found = [adviser.of(name) for name in names]
     found += [*_read_instead(coverings, statistics), *_in_common(program, statistics)]
@@ -73,7 +75,7 @@ class _Adviser:
     def __init__(
         self, engine: Engine, statistics: Statistics, subscribed: frozenset[str], readable: Mapping[str, str]
     ) -> None:
-        """`readable` has relations that a rule could read instead of a part of its body."""
+        """`readable` has relations that a rule may read instead of a part of its body."""
         self.engine, self.program, self.subscribed = engine, engine.program, subscribed
         self.readable = readable
         self.costs = {each.name: each for each in statistics.relations}
@@ -104,7 +106,7 @@ class _Adviser:
 
     def _unread(self, name: str) -> Advice:
         if name in self.readable:
-            return Advice(name, "keep", f"{self.readable[name]} could read it")
+            return Advice(name, "keep", self.readable[name])
         cost, why = self.cost(name), "nobody has read it, or what rules make of it"
         return Advice(name, "drop", why, cost.bytes, cost.seconds, f".drop {name}")
 

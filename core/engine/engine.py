@@ -46,6 +46,7 @@ from everlog.core.evaluate.shown_plans import ShownPlan
 from everlog.core.native.words import SortedWords
 from everlog.core.program import Program, Row, Rule, Value, Variable
 from everlog.core.program.containment import answering_rules
+from everlog.core.program.dependencies import Unit
 from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import Pause, collector_paused, without_collections
@@ -108,6 +109,10 @@ def reported_by(plan: Plan, program: Program) -> frozenset[str]:
     if plan.demand is None:
         return frozenset(program.relations)
     return frozenset(program.relations.keys() - plan.demand.parts.keys()) | plan.demand.made
+
+
+def _derived(program: Program) -> frozenset[str]:
+    return frozenset(rule.head.relation for rule in program.rules)
 
 
 def _difference(before: Mapping[str, set[Row]], after: Mapping[str, set[Row]]) -> dict[str, dict[Row, int]]:
@@ -183,7 +188,8 @@ class Engine:
         self.anew: dict[str, tuple[int, int]] = {}  # unit → steps in which it gave up following, the last one
         self.proving: dict[str, tuple[int, float]] = {}  # unit → step that made its ranks, seconds
         self.demands = Demands(self)
-        plan = make_plan(program, self._asked)
+        self.own_facts = _derived(program).intersection(name for name, rows in start.items() if rows)
+        plan = make_plan(program, self._asked, own=self.own_facts)
         self._network = Network(plan, reported_by(plan, program))
         self._base_facts = 0
         self._know(program)
@@ -201,6 +207,7 @@ class Engine:
         self._small = self._begin()
         self._proved: set[tuple[str, bool]] = set()  # relations and whether a fact comes: `_prove_for`
         self._answering: tuple[Rule, ...] | None = None  # found when somebody queries
+        self._read_instead = self._network.plan.read_instead
         self._watch = JoinWatch(self._network)
         self._base_only = {name for name in program.relations if self.strategy_of(name)[0] == BASE_ONLY}
         self._ways = Ways(self._network, self._base_only)
@@ -330,6 +337,7 @@ class Engine:
 
     def trial(self, net: Net, ask: Callable[[Changes], _T]) -> _T:
         """As `what_if`, for a change of base facts."""
+        self._read_bodies_again(net)
         self._trial = ask
         try:
             self._try(net)
@@ -360,6 +368,7 @@ class Engine:
     def _apply(self, net: Net) -> Changes:
         if not net:
             return NOTHING
+        self._read_bodies_again(net)
         number = sum(len(gone) + len(new) for gone, new in net.values())
         if number >= self.large and number * PART >= self._base_facts:
             return self._compute(net)
@@ -378,6 +387,20 @@ class Engine:
         if self._watch.due < 0:
             self._look_at_joins()
         return changes
+
+    def _read_bodies_again(self, net: Net) -> None:
+        """Before a step gives a relation facts of its own: no rule may read it instead of its body.
+
+        It stays so while the engine lives, also when these facts go.
+        """
+        if self._read_instead and any(net[name][1] for name in self._read_instead.intersection(net)):
+            before = self.own_facts
+            self.own_facts |= {name for name in self._read_instead.intersection(net) if net[name][1]}
+            try:
+                self.plan_again()
+            except BaseException:
+                self.own_facts = before
+                raise
 
     def _look_at_joins(self) -> None:
         """After a step, move joins whose work has paid for it to another view."""
@@ -764,7 +787,7 @@ class Engine:
         return join_plans(self._network, only)
 
     def statistics(self) -> Statistics:
-        found = statistics_of(self._network, self.moved, self.computed, self.proving, self.anew)
+        found = statistics_of(self._network, self.moved, self.proving, self.anew)
         plan = self._network.plan
         return told(found, plan.program.rules, plan.written)
 
@@ -784,11 +807,20 @@ class Engine:
         Demands are not saved: readers of the opened file ask again.
         """
         asked = self._network.reached(self._network.plan.given)
+        planned = self._planned_by_who_opens()
         for keeper in self._network.keepers:
             lasting = keeper not in asked or not self.program.relations.keys().isdisjoint(keeper.relations)
+            lasting = lasting and (planned is None or keeper.planned.unit in planned)
             columns = keeper.state() if keeper.planned.unit.rules and lasting else None
             if columns is not None:
                 yield keeper.planned.name, sum(len(self.tables[name]) for name in keeper.relations), columns
+
+    def _planned_by_who_opens(self) -> list[Unit] | None:
+        """The units as they are planned from the facts that are there, if that is another plan."""
+        own = frozenset(name for name in self.own_facts if self.given(name))
+        if own == self.own_facts:
+            return None
+        return [each.unit for each in make_plan(self.program, self._asked, own=own).units]
 
     # ── other rules ──────────────────────────────────────────────────────────────────────────
 
@@ -804,10 +836,16 @@ class Engine:
         finally:
             self.seal = seal
 
+    def _own_facts_in(self, program: Program) -> frozenset[str]:
+        """The derived relations of a program that have, or had, facts of their own."""
+        known = self.own_facts | {name for name in _derived(self.program) if self.given(name)}
+        return known & _derived(program)
+
     @_whole
     def _switch(self, program: Program) -> Changes:
         old, old_program = self._network, self.program
-        plan = make_plan(program, self._asked, self.demands.asked)
+        own = self._own_facts_in(program)
+        plan = make_plan(program, self._asked, self.demands.asked, own)
         before: dict[str, Table] = {name: table for name, table in old.store.tables.items() if name in self._told}
         watched = self.demands.watched_rows()
         with collector_paused(), self.guard:
@@ -833,7 +871,8 @@ class Engine:
                 reported = ToldChanges({**old.store.shapes, **network.store.shapes}, changes)
                 reported = reported.with_rows(_difference(watched, self.demands.watched_rows()))
                 self._have_sealed(network.base_change(old, old_program, program))
-                self._base_facts, self.moved, self.guard.committed = number, moved, True
+                self._base_facts, self.moved, self.own_facts = number, moved, own
+                self.guard.committed = True
             except BaseException as error:
                 self._resume(old, old_program, error)
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
@@ -46,11 +46,12 @@ def explain_plan(
     only: str | None = None,
     moved: Moved | None = None,
     demands: Demands | None = None,
+    own: Collection[str] = (),
 ) -> str:
     """Every unit with its strategy, and every rule with its class and cost.
 
-    `only` names one relation or one rule; `moved` has the moves of each rule that moved, and
-    `demands` what is asked for of relations on demand.
+    `only` names one relation or one rule; `moved` has the moves of each rule that moved, `demands`
+    what is asked for of relations on demand, `own` the derived relations with facts of their own.
 
     >>> from everlog.dsl.check import compile_text
     >>> program = compile_text('''
@@ -61,7 +62,7 @@ def explain_plan(
       class        recursive: `path` depends on itself
       one update   no promise: follows the facts that change, ...
     """
-    plan = make_plan(program, asked, demands)
+    plan = make_plan(program, asked, demands, own)
     costs = Costs(plan, _choices(moved))
     program = with_auxiliaries(program, asked or {})
     asked_for = {} if plan.demand is None else plan.demand.parts
@@ -143,6 +144,8 @@ def _rule_lines(costs: Costs, name: str) -> Iterator[str]:
     """A rule as it was written, what an update of it costs, and what it is run with."""
     cost = costs.of(name)
     yield f"{name}  {cost.text}"
+    for covering in cost.coverings:
+        yield f"  reads        {covering}"
     yield from cost_lines(cost)
     for part in cost.all_parts:
         yield f"  run with     {part.text}"
@@ -207,7 +210,7 @@ def _widths(cost: RuleCost) -> str:
     return f"w = {at_most}{w.value}, ŵ = {at_most_hat}{hat.value}"
 
 
-def cost_of(program: Program, name: str, asked: Asked | None = None) -> str:
+def cost_of(program: Program, name: str, asked: Asked | None = None, own: Collection[str] = ()) -> str:
     """Class and cost of a rule in one line.
 
     >>> from everlog.dsl.check import compile_text
@@ -216,7 +219,7 @@ def cost_of(program: Program, name: str, asked: Asked | None = None) -> str:
     ...   ring(x) :- e(x, y), e(y, z), e(z, x).'''), "ring#1"))
     cyclic, w = 3/2, ŵ = 3/2; one update costs O(D) amortized (auto)
     """
-    plan = make_plan(program, asked)
+    plan = make_plan(program, asked, own=own)
     if name not in plan.written:
         raise NotInProgram(f"the program has no rule `{name}`")
     return _one_line(Costs(plan, {}).of(name))
@@ -228,9 +231,12 @@ def _one_line(cost: RuleCost) -> str:
             cost.cost_in_use if cost.in_use.strategy in (*RECURSIVE, CLASSES) else f"costs {cost.cost_in_use}"
         )
         return f"recursive; one update {follows} ({cost.in_use.strategy})"
+    names = ", ".join(dict.fromkeys(each.by.relation for each in cost.coverings))
+    reads = f"reads {names}; " if names else ""
     if len(cost.query.atoms) < 2:
-        return f"no join; one update costs {cost.cost_in_use}"
-    return f"{cost.query_class}, {_widths(cost)}; one update costs {cost.cost_in_use} ({cost.in_use.strategy})"
+        return f"{reads or 'no join; '}one update costs {cost.cost_in_use}"
+    found = f"{reads}{cost.query_class}, {_widths(cost)}; one update costs {cost.cost_in_use}"
+    return f"{found} ({cost.in_use.strategy})"
 
 
 def _bags(cost: RuleCost) -> str:
@@ -247,11 +253,13 @@ def _bags(cost: RuleCost) -> str:
     return ", ".join(below(n) for n, parent in enumerate(decomposition.parents) if parent is None)
 
 
-def explanation(program: Program, asked: Asked | None = None, moved: Moved | None = None) -> dict[str, Any]:
+def explanation(
+    program: Program, asked: Asked | None = None, moved: Moved | None = None, own: Collection[str] = ()
+) -> dict[str, Any]:
     """All that is known of a program before data is loaded, and which rules have moved since, as an
     object that JSON can hold.
     """
-    plan = make_plan(program, asked)
+    plan = make_plan(program, asked, own=own)
     program = with_auxiliaries(program, asked or {})
     home = {name: unit for unit in plan.units for name in unit.unit.relations}
     parts = {} if plan.demand is None else plan.demand.parts

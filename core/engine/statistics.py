@@ -43,13 +43,12 @@ class RuleStatistics:
 class UnitStatistics:
     """What a unit did as a whole.
 
-    `computing` are the seconds of its last computation in a load or a large step, `ranking` those
-    in which step `ranked_at` made what deletes need.  In `anew` steps, last in `anew_at`,
-    following the change had cost as much as computing the unit, so it was computed.
+    `ranking` are the seconds in which step `ranked_at` made what deletes need.  In `anew` steps,
+    last in `anew_at`, following the change had cost as much as computing the unit, so it was
+    computed.
     """
 
     name: str
-    computing: float
     ranking: float = 0.0
     ranked_at: int = 0
     anew: int = 0
@@ -87,11 +86,10 @@ class Statistics:
 def statistics_of(
     network: Network,
     moved: Mapping[str, Sequence[object]],
-    computed: Mapping[str, tuple[float, int]],
     proving: Mapping[str, tuple[int, float]],
     anew: Mapping[str, tuple[int, int]],
 ) -> Statistics:
-    """`computed`, `proving` and `anew` are by unit, as the engine keeps them."""
+    """`proving` and `anew` are by unit, as the engine keeps them."""
     store = network.store
     relations = []
     for keeper in network.keepers:
@@ -124,9 +122,7 @@ def statistics_of(
         name = keeper.planned.name
         if keeper.planned.unit.rules:
             step, seconds = proving.get(name, (0, 0.0))
-            units.append(
-                UnitStatistics(name, computed.get(name, (0.0, 0))[0], seconds, step, *anew.get(name, (0, 0)))
-            )
+            units.append(UnitStatistics(name, seconds, step, *anew.get(name, (0, 0))))
     return Statistics(tuple(relations), tuple(rules), tuple(units))
 
 

@@ -55,8 +55,9 @@ class Rounds:
         """Whether the rounds end although something is new."""
         return False
 
-    def run_until_settled(self, tasks: Iterable[RoundTask], delta: dict[str, Facts], number: int = 1) -> None:
-        """Run rounds until one finds nothing new; `delta` is what round `number` found."""
+    def run_until_settled(self, tasks: Iterable[RoundTask], delta: dict[str, Facts]) -> None:
+        """Run rounds until one finds nothing new; `delta` is what the first round found."""
+        number = 1
         while delta and not self.is_full():
             number += 1
             delta = self.round(tasks, delta, number)

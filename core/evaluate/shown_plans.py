@@ -75,7 +75,7 @@ def plan_of_task(task: NativeTask) -> ShownPlan:
         ShownStep(str(step.literal), _by(step.literal, step.bound), step.tried, tried, kept, step.within)
         for step, (_, tried, kept) in zip(plan.steps, task.made.counted(), strict=True)
     )
-    changed, written = _changed(steps, plan.rule, plan.delta), bool(plan.rule.order_of(plan.delta))
+    changed, written = _changed(steps, plan.delta), bool(plan.rule.order_of(plan.delta))
     return ShownPlan(str(plan.rule), plan.delta, True, changed, task.replanned, written)
 
 
@@ -89,10 +89,10 @@ def plan_of_estimates(
         for one, (tried, kept) in zip(estimates, known, strict=True)
     )
     written = bool(rule.order_of(delta))
-    return ShownPlan(str(rule), delta, False, _changed(steps, rule, delta), written=written)
+    return ShownPlan(str(rule), delta, False, _changed(steps, delta), written=written)
 
 
-def _changed(steps: tuple[ShownStep, ...], rule: Rule, delta: int | None) -> tuple[ShownStep, ...]:
+def _changed(steps: tuple[ShownStep, ...], delta: int | None) -> tuple[ShownStep, ...]:
     """The steps, of which the first one reads Δ."""
     if delta is None or not steps:
         return steps

@@ -127,7 +127,7 @@ class HeavyLight(CountedView):
         classes = classes_of(query)
         names = dict(zip(asked.query.variables, query.variables, strict=True))
         kept, summed = (tuple(names[v] for v in variables) for variables in (asked.kept, asked.summed))
-        inner = Asked(query, kept, (), asked.counting, summed=summed, rounded=asked.rounded)
+        inner = Asked(query, kept, (), asked.counting, summed=summed, number=asked.number)
         edges = (0, *splits.cuts, UNIT)
         self.cuts = splits.cuts
         self.classes = [

@@ -12,7 +12,7 @@ from attrs import frozen
 from everlog.core.classify.decompositions import join_tree
 from everlog.core.classify.query import Query
 from everlog.core.classify.widths import fractional_hypertree_width
-from everlog.core.joins.averaged import Averaged
+from everlog.core.joins.averaged import Averaged, FloatTotals
 from everlog.core.joins.calibrated import Calibrated
 from everlog.core.joins.code import MOST_LOOPS
 from everlog.core.joins.factorized import Factorized
@@ -100,4 +100,6 @@ def view_of(strategy: str, asked: Asked) -> JoinView:
         raise CannotServe(refusal)
     make = JOINS[strategy].make
     assert not (asked.summed or asked.averaged) or JOINS[strategy].totals, "only totals are summed"
-    return Averaged(asked, make) if asked.averaged else make(asked)
+    if asked.averaged:
+        return FloatTotals(asked, make) if asked.floats else Averaged(asked, make)
+    return make(asked)

@@ -57,14 +57,16 @@ class Wanted:
     """What a rule wants of its join.
 
     For a sum, `rule` has 1 in the place of what is summed, which is a product of variables: a view
-    with totals runs it.  For a mean, such a view gives the total and the number of what is
-    `averaged`.
+    with totals runs it.  For a mean, and for sums of `floats`, such a view gives the total and the
+    number of what is `averaged`.  `refused` says why totals do not serve a sum or a mean.
     """
 
     rule: Rule
     shown: Shown
     summed: tuple[str, ...] = ()
     averaged: str = ""
+    floats: bool = False
+    refused: str = ""
 
     @property
     def adds_up(self) -> bool:
@@ -75,8 +77,8 @@ class Wanted:
 def wanted(rule: Rule, op: str = "", kind: Kind | None = None) -> Wanted:
     """For the derivations of facts, or for an aggregate `op` over the last column of the head.
 
-    Counts, and sums and means of whole numbers (`kind`), are linear: a view may give totals instead
-    of values.
+    Counts, sums and means are linear: a view may give totals instead of values.  Products of floats
+    are rounded one by one, so that no total of them follows from totals of their factors.
 
     >>> from everlog.core.program import Kind, Variable
     >>> a, x = Variable("a"), Variable("x")
@@ -86,20 +88,22 @@ def wanted(rule: Rule, op: str = "", kind: Kind | None = None) -> Wanted:
     @sum(a, 1) x a
     """
     query, summed = query_of(rule), tuple[str, ...]()
-    whole = kind in (Kind.NUMBER, Kind.UNSIGNED)
-    averaged = ""
-    factors = factors_of(rule.head.args[-1]) if op in ("sum", "mean") and whole else ()
+    whole, floats = kind in (Kind.NUMBER, Kind.UNSIGNED), kind is Kind.FLOAT
+    averaged = refused = ""
+    factors = factors_of(rule.head.args[-1]) if op in ("sum", "mean") and (whole or floats) else ()
+    if floats and op in ("sum", "mean") and not factors:
+        refused = "what is computed of floats is rounded for each match, so that totals do not serve it"
     if factors and set(factors) <= set(query.variables):
         counted = evolve(rule, head=evolve(rule.head, args=(*rule.head.args[:-1], Constant(1, Kind.NUMBER))))
         if not set(factors) & set(shown_variables(counted, query_of(counted))):  # no test above asks for them
-            if op == "sum":
+            if op == "sum" and whole:
                 summed, rule, query = factors, counted, query_of(counted)
             elif len(factors) == 1:
                 averaged = factors[0]
     told = op == "count" or (op == "sum" and whole) or (not op and query.free == set(query.variables))
     told = told or bool(averaged)
     shown = Shown(frozenset(shown_variables(rule, query)) - {averaged}, told and shows_head_only(rule))
-    return Wanted(rule, shown, summed, averaged)
+    return Wanted(rule, shown, summed, averaged, floats and bool(averaged), refused)
 
 
 def factors_of(target: Term) -> tuple[str, ...]:
@@ -125,6 +129,14 @@ def choose(
     rule: Rule, program: Program, growing: Collection[str], wish: str = "", want: Wanted | None = None
 ) -> JoinChoice:
     """The strategy for a rule in normal form.  `growing` are the relations that lose no facts."""
+    want = want or wanted(rule)
+    found = _chosen(rule, program, growing, wish, want)
+    if want.refused and not wish and len(query_of(rule).atoms) > 1:
+        return evolve(found, why=f"{found.why}; {want.refused}")
+    return found
+
+
+def _chosen(rule: Rule, program: Program, growing: Collection[str], wish: str, want: Wanted) -> JoinChoice:
     if wish:
         return JoinChoice(wish, "asked for")
     if sum(isinstance(literal, Atom) for literal in rule.body) < 2:
@@ -133,7 +145,6 @@ def choose(
     obstacle = structural_obstacle(rule, program)
     if obstacle:
         return JoinChoice(DELTA, obstacle)
-    want = want or wanted(rule)
     if is_hierarchical(query):
         if is_its_own_view_tree(rule, query):
             if want.adds_up and not JOINS[VIEW_TREE].refusal(query):

@@ -14,14 +14,14 @@ entries.  Only a view that is made to counts it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Protocol, TypeAlias
 
 from attrs import frozen
 
 from everlog.core.classify.query import Query
 from everlog.core.joins.leapfrog import Bound
-from everlog.core.program import Row
+from everlog.core.program import Row, Value
 
 Weighted: TypeAlias = tuple[Row, int]
 
@@ -37,10 +37,10 @@ class Asked:
     A view that is to be `enumerated` keeps what all its answers need, so that each comes after a
     constant number of steps, the first one too.  Of other views only changes are asked.
 
-    The weight of an answer is the number of ways to complete it; with `summed`, variables of whole
-    numbers, it is the sum of the products of their values in these ways; the values are `rounded`
-    as floats are.  `averaged` is a variable that is kept: see the module of that name.  With
-    `distinct` the weight is 1, and totals count answers.
+    The weight of an answer is the number of ways to complete it; with `summed`, it is the sum of
+    the products of the values of these variables in these ways; `number` makes a whole number of a
+    value that is none.  `averaged` is a variable that is kept, of `floats` or of whole numbers: see
+    the module of that name.  With `distinct` the weight is 1, and totals count answers.
     """
 
     query: Query
@@ -50,7 +50,8 @@ class Asked:
     enumerated: bool = True
     summed: tuple[str, ...] = ()
     averaged: str = ""
-    rounded: bool = False
+    floats: bool = False
+    number: Callable[[Value], int] | None = None
     distinct: bool = False
 
     @staticmethod
@@ -106,21 +107,3 @@ class CountedView:
     @property
     def steps(self) -> int:
         return self._count[0]
-
-
-def joined(query: Query, relations: Sequence[Iterable[Row]]) -> set[Row]:
-    """The answers of a query over all its variables, by nested loops: the oracle of tests.
-
-    >>> sorted(joined(Query.of("r(a, b)", "s(b, c)"), [{(1, 2), (4, 5)}, {(2, 3)}]))
-    [(1, 2, 3)]
-    """
-    found: list[dict[str, object]] = [{}]
-    for atom, rows in zip(query.atoms, relations, strict=True):
-        rows = list(rows)
-        found = [
-            {**binding, **dict(zip(atom.variables, row, strict=True))}
-            for binding in found
-            for row in rows
-            if all(binding.get(v, x) == x for v, x in zip(atom.variables, row, strict=True))
-        ]
-    return {tuple(binding[v] for v in query.variables) for binding in found}  # type: ignore[misc]

@@ -141,9 +141,10 @@ class ViewTree(CountedView):
         above = node.parent
         return not node.shows(self.asked.kept) and (above is None or above.shows(self.asked.kept))
 
-    def _value(self, variable: str) -> str:
+    def _value(self, code: Code, variable: str) -> str:
         """A variable as a factor: a whole number."""
-        return f"int(float({local(variable)}))" if self.asked.rounded else local(variable)
+        number = self.asked.number
+        return local(variable) if number is None else f"{code.name('number', number)}({local(variable)})"
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
@@ -173,7 +174,7 @@ class ViewTree(CountedView):
         code.define(_change(node, part), ", ".join([*map(local, part.schema), "d"]))
         self._write_entries(code, node, part)
         if node in self._sums and (factors := self._factors(node)):
-            code.line(f"w *= {' * '.join(map(self._value, factors))}")
+            code.line(f"w *= {' * '.join(self._value(code, v) for v in factors)}")
             code.test("w")
         code.line(f"before = {code.name('add', node.total.add)}({tuple_text(map(local, node.order.key))}, w)")
         if self._counts_once(node) and node.parent is not None:
@@ -260,7 +261,7 @@ class ViewTree(CountedView):
 
     def _write_answers(self, code: Code, below: Iterable[Node], bound: Collection[str] = ()) -> None:
         """Write loops down these subtrees, and yield an answer for each path."""
-        weights = [self._value(v) for v in self.asked.summed if v in bound]
+        weights = [self._value(code, v) for v in self.asked.summed if v in bound]
         waiting = list(below)
         while waiting:
             node = waiting.pop(0)
@@ -272,7 +273,7 @@ class ViewTree(CountedView):
             if self.asked.counting:
                 code.line("_count[0] += 1")
             for variable in self._factors(node):
-                weights.append(self._value(variable))
+                weights.append(self._value(code, variable))
                 code.test(weights[-1])
             waiting += node.children
         code.line(f"yield {tuple_text(map(local, self.asked.kept))}, {' * '.join(weights) or '1'}")
@@ -362,7 +363,7 @@ class ViewTree(CountedView):
             return sum(entries.values())
         pick = row_picker(node.order.variables, factors)
         alone = len(node.order.variables) == 1
-        number: Callable[[Value], int] = (lambda x: int(float(x))) if self.asked.rounded else int
+        number: Callable[[Value], int] = self.asked.number or int
         values = (((value,) if alone else value, w) for value, w in entries.items())
         return sum(w * prod(map(number, pick(row))) for row, w in values)
 

@@ -60,8 +60,17 @@ class Covering:
 
     def __str__(self) -> str:
         literals = ", ".join(map(str, self.replaced))
-        mapping = ", ".join(f"{variable} → {_shown(term)}" for variable, term in self.mapping.items())
+        mapping = ", ".join(f"{_shown(variable)} → {_shown(term)}" for variable, term in self.mapping.items())
         return f"{_shown_atom(self.by)} for {literals}  ({self.rule.name} with {mapping})"
+
+    def to_json(self) -> dict[str, object]:
+        """As `everlog explain --json` has it: see docs/costs.md."""
+        return {
+            "atom": _shown_atom(self.by),
+            "instead_of": list(map(str, self.replaced)),
+            "rule": self.rule.name,
+            "mapping": {str(variable): _shown(term) for variable, term in self.mapping.items()},
+        }
 
 
 def answering_rules(program: Program) -> tuple[Rule, ...]:

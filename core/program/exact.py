@@ -51,11 +51,11 @@ class ExactSum:
 # ── sums as single integers ──────────────────────────────────────────────────────────────────
 #
 # For sums that are added to each other, one float is one integer: its value as above, and behind
-# that how many infinities, NaNs and floats the sum has.  The parts never meet: 2^64 floats have
+# that how many infinities, NaNs and floats the sum has.  The parts never meet: 2^128 floats have
 # less than `_ROOM` together.
 
 _ROOM = 1 << 2300
-_FIELD = 1 << 64
+_FIELD = 1 << 128
 
 
 def packed_float(value: float) -> int:
@@ -94,3 +94,17 @@ def unpacked_mean(total: int) -> float:
     """
     found, number = _unpacked(total)
     return found.value() / number
+
+
+def terms_of(total: int) -> list[tuple[float, int]]:
+    """A few floats, each with a number of times, that add up to a sum of packed floats.
+
+    There are as many of them as were added.
+
+    >>> terms_of(packed_float(math.inf) + 3 * packed_float(5e-324))
+    [(5e-324, 3), (inf, 1)]
+    """
+    found, number = _unpacked(total)
+    terms = [(5e-324, found._finite), (math.inf, found._up), (-math.inf, found._down), (NAN, found._nans)]
+    terms.append((0.0, number - sum(times for _, times in terms)))
+    return [(value, times) for value, times in terms if times]

@@ -152,7 +152,7 @@ class ShapeOf(ABC, Generic[F]):
         """Add to the number of one row."""
 
     @abstractmethod
-    def get_counted(self, counted: Counted, row: Row, default: object = None) -> Amount:
+    def get_counted(self, counted: Counted, row: Row) -> Amount:
         """The amount of one row."""
 
     @abstractmethod

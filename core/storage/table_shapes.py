@@ -83,8 +83,8 @@ class SetShape(ShapeOf[set[K]], Generic[K]):
         fact = self.fact_of(row)
         counted[fact] = counted.get(fact, 0) + amount
 
-    def get_counted(self, counted: Counted, row: Row, default: object = None) -> Amount:
-        return counted.get(self.fact_of(row), default)
+    def get_counted(self, counted: Counted, row: Row) -> Amount:
+        return counted.get(self.fact_of(row))
 
     def set_counted(self, counted: Counted, row: Row, amount: object) -> None:
         counted[self.fact_of(row)] = amount
@@ -347,8 +347,8 @@ class PairShape(ShapeOf[PairFacts]):
         of_key, value = counted.setdefault(row[self.key], {}), row[self.value]
         of_key[value] = of_key.get(value, 0) + amount
 
-    def get_counted(self, counted: Counted, row: Row, default: object = None) -> Amount:
-        return counted.get(row[self.key], {}).get(row[self.value], default)
+    def get_counted(self, counted: Counted, row: Row) -> Amount:
+        return counted.get(row[self.key], {}).get(row[self.value])
 
     def set_counted(self, counted: Counted, row: Row, amount: object) -> None:
         counted.setdefault(row[self.key], {})[row[self.value]] = amount

@@ -219,8 +219,9 @@ class Readable:
         """
         if name is not None and "(" in name:
             return self._read(lambda: self._queries.explained(name))
-        demands, moved = self._engine.demands.asked, self._engine.moved
-        return explain_plan(self.program, asked=self._strategies, only=name, moved=moved, demands=demands)
+        engine = self._engine
+        demands, moved, own = engine.demands.asked, engine.moved, engine.own_facts
+        return explain_plan(self.program, False, self._strategies, name, moved, demands, own)
 
     def plans(self, name: str | None = None) -> list[ShownPlan]:
         """How rules join with the facts that are there: as a whole, and from a change of each atom.
@@ -238,7 +239,7 @@ class Readable:
 
     def explanation(self) -> dict[str, Any]:
         """The explanation as an object for JSON: see docs/costs.md."""
-        return explanation(self.program, self._strategies, self._engine.moved)
+        return explanation(self.program, self._strategies, self._engine.moved, self._engine.own_facts)
 
     def graph(self) -> RuleGraph:
         """The relations with what each reads: a notebook draws them."""
@@ -258,7 +259,7 @@ class Readable:
         >>> db.cost("m#1")
         'no join; one update costs O(1)'
         """
-        return cost_of(self.program, rule, self._strategies)
+        return cost_of(self.program, rule, self._strategies, self._engine.own_facts)
 
     def stats(self) -> Statistics:
         """Facts, bytes and time of each relation, runs and time of each rule.

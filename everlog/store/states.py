@@ -23,7 +23,9 @@ from time import perf_counter
 
 from everlog import core
 from everlog.core.engine import Engine
+from everlog.core.engine.planning.demand_parts import DEMAND
 from everlog.core.engine.planning.plan import GIVEN as BASE_ONLY
+from everlog.core.engine.planning.view_rules import VIEW
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.native.availability import why_not
 from everlog.core.program import Program, Relation, calls_of
@@ -59,8 +61,12 @@ def worth_keeping(engine: Engine, text: str, strategies: Mapping[str, str], alwa
             reading = 2 * (perf_counter() - start)
             if always or computing is None or reading < computing:
                 units[name] = data
-    program, is_on_demand = engine.program, engine.demands.is_on_demand
-    read = [name for name, of in program.relations.items() if not (of.auxiliary_of or is_on_demand(name))]
+    program = engine.program
+    read = [
+        name
+        for name, of in program.relations.items()
+        if not of.auxiliary_of and engine.strategy_of(name)[0] not in (DEMAND, VIEW)
+    ]
     if not always and sum(map(engine.size, read)) < FEW:
         return State(_key(text, strategies), units)
     base = [name for name in read if engine.strategy_of(name)[0] == BASE_ONLY]

@@ -6,8 +6,7 @@ module alone knows the fields of each construct.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from attrs import evolve, fields
@@ -57,12 +56,6 @@ def _is_balanced(term: t.Term, size: int) -> bool:
         return isinstance(term, t.Single)
     half = size // 2
     return isinstance(term, t.Union) and _is_balanced(term.left, half) and _is_balanced(term.right, size - half)
-
-
-def conjunction(conditions: Iterable[t.Term]) -> t.Term:
-    """c1 and … and cn; true if there are none."""
-    items = list(conditions)
-    return reduce(t.And, items) if items else t.Const(True)
 
 
 def binds(pattern: t.Pattern) -> list[t.Bind]:

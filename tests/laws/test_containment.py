@@ -6,6 +6,7 @@ import operator
 from itertools import product
 from typing import Any
 
+from covered_bodies import NAMES, another, bodies
 from hypothesis import given, note
 from hypothesis import strategies as st
 from living import examples
@@ -16,33 +17,6 @@ from everlog.core.program.containment import answering_rules, covered
 from everlog.dsl.check import compile_text
 
 COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "!=": operator.ne}
-NAMES = ["x", "y", "z", "w"]
-terms = st.one_of(st.sampled_from(NAMES), st.sampled_from(["1", "2", "_"]))
-
-
-@st.composite
-def bodies(draw: st.DrawFn, most: int) -> tuple[list[str], list[str]]:
-    """Literals, and the variables that their atoms bind."""
-    atoms: list[tuple[str, ...]] = []
-    for _ in range(draw(st.integers(1, most))):
-        atoms.append(draw(st.one_of(st.tuples(st.just("e"), terms, terms), st.tuples(st.just("v"), terms))))
-    bound = sorted({arg for _, *args in atoms for arg in args if arg in NAMES})
-    literals = [f"{name}({', '.join(args)})" for name, *args in atoms]
-    if bound:
-        for _ in range(draw(st.integers(0, 2))):
-            name, op = draw(st.sampled_from(bound)), draw(st.sampled_from(["<", "<=", ">", ">=", "!=", "="]))
-            literals.append(f"{name} {op} {draw(st.sampled_from([*bound, '1', '2']))}")
-        if draw(st.booleans()):
-            literals.append(f"!v({draw(st.sampled_from(bound))})")
-    return literals, bound
-
-
-def _another(draw: st.DrawFn, literal: str) -> str:
-    """Perhaps a stronger or a weaker comparison."""
-    name, _, rest = literal.partition(" ")
-    if not rest or not rest[-1].isdigit() or draw(st.booleans()):
-        return literal
-    return f"{name} {draw(st.sampled_from(['<', '<=', '>', '>=', '=', '!=']))} {draw(st.integers(0, 3))}"
 
 
 @st.composite
@@ -58,7 +32,7 @@ def cases(draw: st.DrawFn) -> tuple[str, str]:
     extra, _ = draw(bodies(2))
     rename = dict(zip(NAMES, draw(st.permutations(NAMES)), strict=True))
     chosen = [["".join(rename.get(c, c) for c in each) for each in draw(st.sampled_from(views))], extra]
-    chosen[0] = [_another(draw, each) for each in chosen[0]]
+    chosen[0] = [another(draw, each) for each in chosen[0]]
     query = [each for part in draw(st.permutations(chosen)) for each in part]
     hidden = draw(st.sets(st.sampled_from(NAMES)))
     hide = {name: f"_{name}" for name in hidden}

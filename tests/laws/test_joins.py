@@ -9,13 +9,13 @@ from math import prod
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from join_cases import Step, cases, states, told
+from join_cases import Step, cases, joined, states, told
+from oracles.bags import BagView
 
 from everlog.core.classify.query import Query
-from everlog.core.joins.bags import BagView
 from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.leapfrog import Bound, leapfrog
-from everlog.core.joins.view import Asked, JoinView, Weighted, joined
+from everlog.core.joins.view import Asked, JoinView, Weighted
 from everlog.core.program import Row
 
 CONSTANT_DELAY = ["view_tree", "calibrated", "generations", "heavy_light", "factorized"]

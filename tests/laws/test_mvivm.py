@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from join_cases import Step, cases, states, told
+from join_cases import Step, cases, joined, states, told
 from oracles.backward import Backward
 from oracles.lifespans import (
     Lived,
@@ -19,13 +19,13 @@ from oracles.lifespans import (
     partition_of_tuple,
     time_join,
 )
-from oracles.literal import Literal
+from oracles.literal import Literal, components
 
-from everlog.core.classify.multivariate import component, components
+from everlog.core.classify.multivariate import component
 from everlog.core.classify.query import Query
 from everlog.core.joins.generations import Generations
 from everlog.core.joins.join_strategies import view_of
-from everlog.core.joins.view import Asked, joined
+from everlog.core.joins.view import Asked
 from everlog.core.program import Row
 
 DEPTH = 4

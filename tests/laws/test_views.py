@@ -200,6 +200,8 @@ def test_a_view_of_ten_thousand_million_answers() -> None:
     assert next(iter(gone.items()))[1] == -1
     assert (3, 0, 7) in gone
     assert db.size("p") == 99_999 * 100_001
+    db.insert_all({"e": [(n, 1) for n in many]})  # a large step
+    assert db.size("p") == 99_999 * 100_001
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from itertools import permutations
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from oracles.literal import components
 
 from everlog.core.classify.classes import (
     classify,
@@ -21,7 +22,7 @@ from everlog.core.classify.classes import (
 )
 from everlog.core.classify.covers import fractional_cover, highs, proves, simplex
 from everlog.core.classify.decompositions import from_elimination, join_tree, width_of
-from everlog.core.classify.multivariate import component, components, multivariate_width
+from everlog.core.classify.multivariate import component, multivariate_width
 from everlog.core.classify.query import Query, QueryAtom
 from everlog.core.classify.widths import fractional_hypertree_width, free_connex_width
 

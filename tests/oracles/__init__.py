@@ -4,6 +4,6 @@
 |---|---|
 | `zsets`, `streams` | DBSP: sets with signed weights, streams over a group, incremental forms |
 | `lifespans`, `literal` | MVIVM: lifespans as nodes of a segment tree, and Algorithm 1 |
-| `join_steps` | the rows that an order of joins tries |
-| `recomputing` | the executor that evaluates the whole program after each step |
+| `backward` | MVIVM: components of a query, evaluated by what maintains the query |
+| `bags` | MVIVM: rows that are there several times |
 """

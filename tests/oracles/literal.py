@@ -20,14 +20,21 @@ Source: Algorithm 1, Lemma 7.1, Appendix C of Abo Khamis, Kara, Olteanu, Suciu, 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import permutations
 
-from everlog.core.classify.multivariate import components
+from everlog.core.classify.multivariate import component
 from everlog.core.classify.query import Query
 from everlog.core.classify.widths import fractional_hypertree_width
 from everlog.core.joins.calibrated import Calibrated
 from everlog.core.joins.view import Asked, CountedView, Weighted
 from everlog.core.program import Row
 from oracles.lifespans import Lived, canonical_partition, partition_of_tuple
+
+
+def components(query: Query) -> Iterator[tuple[tuple[int, ...], Query]]:
+    """Every order σ of the atoms, and Q̂σ with its atoms in that order."""
+    for order in permutations(range(len(query.atoms))):
+        yield order, component(query, order)
 
 
 class Literal(CountedView):

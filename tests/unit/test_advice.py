@@ -33,7 +33,6 @@ def test_what_nobody_reads_may_go() -> None:
         "two": "keep",
         "three": "keep",
         "report": "drop",
-        "three#1": "read",
     }
 
 

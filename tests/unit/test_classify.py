@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 
 import pytest
+from oracles.literal import components
 
 from everlog.core.classify import covers, multivariate, widths
 from everlog.core.classify.classes import (
@@ -22,7 +23,7 @@ from everlog.core.classify.classes import (
 )
 from everlog.core.classify.covers import agm_bound, agm_exponent, cover_number, fractional_cover
 from everlog.core.classify.decompositions import Decomposition, from_elimination, join_tree
-from everlog.core.classify.multivariate import component, components, multivariate_width
+from everlog.core.classify.multivariate import component, multivariate_width
 from everlog.core.classify.query import Query
 from everlog.core.classify.widths import fractional_hypertree_width, free_connex_width
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from random import Random
 
 import pytest
+from join_cases import joined
 
 from everlog.core.classify.query import Query
 from everlog.core.engine.engine import Engine
@@ -19,7 +20,7 @@ from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.tries import Input
 from everlog.core.joins.untold import Shown
 from everlog.core.joins.variable_orders import variable_order
-from everlog.core.joins.view import Asked, CannotServe, JoinView, joined
+from everlog.core.joins.view import Asked, CannotServe, JoinView
 from everlog.core.program import Row
 from everlog.core.program.executor import InsertOnly, Update
 from everlog.dsl.check import compile_text

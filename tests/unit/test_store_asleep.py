@@ -413,3 +413,18 @@ def test_base_facts_that_are_lost_are_reported(path: Path, small_blocks: None) -
         with pytest.raises(Damaged, match="facts of edge"):
             db.insert("edge", (70, 71))
     assert path.read_bytes() == before
+
+
+def test_views_are_not_written(path: Path) -> None:
+    """Nobody could write the facts of a view of ten thousand million."""
+    text = """.decl r(a:number, b:number)  .decl s(b:number, c:number)  .decl p(a:number, b:number, c:number)
+        .view p  p(a, b, c) :- r(a, b), s(b, c)."""
+    many = range(100_000)
+    with Database.open(path, text=text, facts={"r": [(n, 0) for n in many], "s": [(0, n) for n in many]}) as db:
+        db.checkpoint(state=True)
+    with Database.open(path) as db:
+        assert list(db.query("r(7, x)")) == [(0,)]
+        assert db.size("p") == 10**10
+        assert (7, 0, 8) in db["p"]
+        db.delete("s", (0, 8))
+        assert (7, 0, 8) not in db["p"]

@@ -87,9 +87,8 @@ class JoinedRule:
             store.shapes[self._name] = self._joined
             joined = Atom(self._name, tuple(map(Variable, kept)))
             self.rest = Task(store, evolve(run, body=(joined, *above_the_join(rule))), 0, Use(Action.COUNT))
-        self.asked = Asked(
-            query, kept, bounds_of(rule), counting=True, enumerated=False, summed=summed, averaged=averaged
-        )
+        self.asked = Asked(query, kept, bounds_of(rule), counting=True, enumerated=False, summed=summed)
+        self.asked = evolve(self.asked, averaged=averaged, floats=want.floats)
         self.matches = self.losses = self.rows = 0
         self.rows_of: dict[str, int] = dict.fromkeys(self.copies, 0)
         self._step = JOINS[strategy].step

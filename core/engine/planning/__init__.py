@@ -4,6 +4,7 @@
 |---|---|
 | `normal` | rules rewritten so that every change reaches them through one relation |
 | `existence` | hidden variables as auxiliary relations, where that costs no more |
+| `kept_parts` | rules that read relations which are kept, instead of a part of their body |
 | `flow_rules` | which recursion carries a column along |
 | `ranked_rules` | which recursion the compiled machine keeps |
 | `systems` | the protocol of systems of auxiliary relations |

@@ -73,7 +73,8 @@ from everlog.core.joins.strategy_choice import (
 )
 from everlog.core.joins.untold import Shown, match_exponent, untold_exponent
 from everlog.core.joins.variable_orders import OrderNode, variable_order
-from everlog.core.program import Aggregate, Negation, Rule, atoms_of, variables_of
+from everlog.core.program import Aggregate, Atom, Negation, Rule, atoms_of, variables_of
+from everlog.core.program.containment import Covering
 from everlog.core.program.shown import shown_rule
 
 MOST_ATOMS = 200  # of a body that is classified
@@ -147,6 +148,8 @@ class RuleCost:
     told: Told
     parts: tuple[RuleCost, ...] = ()  # of the auxiliary rules that it is run with
     shown: Rule | None = None  # the rule as it was written, where it is run in another form
+    coverings: tuple[Covering, ...] = ()  # what it reads instead of parts of its body
+    looks_up: tuple[frozenset[str], ...] = ()  # the keys of best values that it looks up
 
     @property
     def order(self) -> tuple[OrderNode, ...]:
@@ -198,11 +201,13 @@ class RuleCost:
         if self.query_class == "recursive" or self.in_use.strategy not in JOINS:
             return None
         own = self._own
+        scopes = [frozenset(atom.variables) for atom in self.query.atoms]
+        for key in self.looks_up:  # a value that changes is a change above the join: a delta rule
+            own = own.with_exponent(Fraction(largest_cover([scope - key for scope in scopes])))
         for part in self.parts:
             inside = part.promise
             if inside is None:
                 return None
-            scopes = [frozenset(atom.variables) for atom in self.query.atoms]
             through = spread_through(own.exponent, part.spread, scopes)
             own = own.with_exponent(max(inside.exponent, through))
             own = evolve(own, amortized=own.amortized or inside.amortized)
@@ -330,6 +335,7 @@ class RuleCost:
             "strategy": self.strategies,
             "update_cost": self.update_cost,
             "in_use": self._in_use_json(),
+            "reads": [each.to_json() for each in self.coverings],
             "decomposition": decomposition_json(self.query, self.width.decomposition),
             "variable_order": [order_json(node) for node in self.order],
         }
@@ -385,14 +391,17 @@ class Costs:
     def _of(self, name: str, shown: Rule | None, above: frozenset[str]) -> RuleCost:
         unit, run = self.home[name], self.run[name]
         read = dict.fromkeys(atom.relation for atom, _ in atoms_of(run.body))
+        coverings = self.plan.coverings.get(name, ())
+        instead = [self.run[each.rule.name] for each in coverings if each.rule.name in self.run]
+        made = [part for relation in read for part in self.auxiliary.get(relation, ())]
         parts = tuple(
             self._of(part.name, None, above | {name})
-            for relation in read
-            for part in self.auxiliary.get(relation, ())
+            for part in dict.fromkeys((*instead, *made))
             if part.name not in above and not self.home[part.name].unit.recursive
         )
         shown = shown or self.plan.written.get(name)
-        return evolve(rule_cost(run, unit, self.told, parts, self.moved.get(name)), shown=shown)
+        cost = rule_cost(run, unit, self.told, parts, self.moved.get(name))
+        return evolve(cost, shown=shown, coverings=coverings)
 
 
 def rule_cost(
@@ -402,8 +411,10 @@ def rule_cost(
     parts: tuple[RuleCost, ...] = (),
     moved: JoinChoice | None = None,
 ) -> RuleCost:
-    want = wanted_of(shown_rule(rule), unit.group)
+    want = wanted_of(shown_rule(told.joined(rule)), unit.group)
     rule, query = want.rule, told.query(query_of(want.rule))
+    best = [x for x in rule.body if isinstance(x, Atom) and x.relation in told.best]
+    looks_up = tuple(frozenset(v.name for arg in x.args for v in variables_of(arg)) for x in best)
     if len(query.atoms) > MOST_ATOMS:
         return _unclassified(rule, query, unit, told)
     join_class, reason = classify(query)
@@ -425,6 +436,7 @@ def rule_cost(
         in_use,
         told,
         parts,
+        looks_up=looks_up,
     )
 
 

@@ -18,12 +18,12 @@ the rule that looks it up fails.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import count
+from itertools import chain, count
 
 from attrs import evolve, field, frozen, mutable
 
 from everlog.core import program as p
-from everlog.core.engine.planning.existence import reduced
+from everlog.core.engine.planning.existence import Reduced, reduced
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -66,6 +66,7 @@ class Group:
     ordered: Ordered | None = None
     start: Value | None = None  # of a function of the user
     target: Kind | None = None  # of what is aggregated, if no such value may fail
+    best: bool = False  # whether rules look it up in the place of an atom: see `existence`
 
 
 @frozen
@@ -118,18 +119,44 @@ class Normaliser:
 
     def existential(self, rule: Rule) -> Rule:
         """The rule with auxiliary relations in the place of variables that its head hides."""
-        found = reduced(rule)
+        return self._in_parts(reduced(rule), rule, None)
+
+    def _in_parts(self, found: Reduced, rule: Rule, of: Aggregate | None) -> Rule:
+        """The rule over auxiliary relations; parts that are best are those `of` an aggregate."""
         names: dict[str, str] = {}
+        written: dict[str, tuple[Literal, ...]] = {}
         kinds = _kinds(evolve(self.program, relations={**self.program.relations, **self.relations}), rule.body)
 
         def named(literal: Literal) -> Literal:
-            if isinstance(literal, Atom) and literal.relation in names:
-                return Atom(names[literal.relation], literal.args)
-            return literal
+            if not isinstance(literal, Atom) or literal.relation not in names:
+                return literal
+            name = names[literal.relation]
+            if of is None or not found.is_best(literal):
+                return Atom(name, literal.args)
+            *outer, result = [arg for arg in literal.args if isinstance(arg, Variable)]
+            body = (Atom(name, (*outer, TARGET)),)
+            return evolve(of, result=result, target=TARGET, body=body, outer=tuple(outer), partial=False)
 
-        for head, body in found.parts:
-            names[head.relation] = self._existing(head, tuple(map(named, body)), rule, kinds)
+        for part in found.parts:
+            body = tuple(map(named, part.body))
+            literals = (written.get(x.relation, (x,)) if isinstance(x, Atom) else (x,) for x in part.body)
+            written[part.head.relation] = tuple(chain.from_iterable(literals))
+            if part.best and of is not None:
+                shown = evolve(of, target=part.head.args[-1], body=written[part.head.relation])
+                names[part.head.relation] = self._best(Rule(part.head, body, rule.name, rule.origin), kinds, shown)
+            else:
+                names[part.head.relation] = self._existing(part.head, body, rule, kinds)
         return evolve(found.rule, body=tuple(map(named, found.rule.body)))
+
+    def _best(self, rule: Rule, kinds: dict[Variable, Kind], of: Aggregate) -> str:
+        """The auxiliary relation whose best values are looked up, by the other columns."""
+        name = f"@{of.op}{rule.head.relation} of {rule.name}"
+        variables = [v for v in rule.head.args if isinstance(v, Variable)]
+        columns = tuple(Column(v.name, kinds.get(v, of.kind)) for v in variables)
+        self.relations[name] = Relation(name, columns)
+        self.rules.append(evolve(rule, head=Atom(name, rule.head.args), name=f"{name}#1"))
+        self.groups[name] = Group(name, of.op, of.kind, shown_aggregate(of), target=columns[-1].kind, best=True)
+        return name
 
     def _existing(self, head: Atom, body: tuple[Literal, ...], rule: Rule, kinds: dict[Variable, Kind]) -> str:
         """The auxiliary relation for a head; all rules share that of a projection."""
@@ -184,7 +211,8 @@ class Normaliser:
         made = Rule(head, self.body(inner, unit, rule), f"{name}#1", rule.origin, failure=failure)
         ordered = self._in_order(literal, body, made)
         if ordered is None and literal.op in ("min", "max"):  # how often a value is there does not matter
-            made = self.existential(made)
+            best = target.name if isinstance(target, Variable) and target not in literal.outer else ""
+            made = self._in_parts(reduced(made, best), made, literal)
         self.rules.append(made)
         start = None if literal.start is None else literal.start.value
         written = shown_aggregate(literal)

@@ -7,7 +7,7 @@ recomputed when something that it reads has changed, and the plan says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from attrs import evolve, field, frozen
 
@@ -21,6 +21,7 @@ from everlog.core.engine.planning.demand_parts import (
     with_answers,
 )
 from everlog.core.engine.planning.flow_rules import Flow, NoFlow, classes_of, flow_of
+from everlog.core.engine.planning.kept_parts import reading_kept
 from everlog.core.engine.planning.normal import Group, NeedsItself, Normaliser
 from everlog.core.engine.planning.ranked_rules import why_not_ranked
 from everlog.core.engine.planning.systems import Fit, NoSuchStrategy, systems, with_auxiliaries
@@ -38,6 +39,7 @@ from everlog.core.joins.strategy_choice import (
 from everlog.core.program import Program
 from everlog.core.program.aggregates.best_values import best_map, only_maps
 from everlog.core.program.aggregates.growing import GrowingUnit, as_joined_maps, growing_unit
+from everlog.core.program.containment import Covering
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.program.live_demand import LiveDemand
 from everlog.core.storage.shape import Shape
@@ -76,7 +78,8 @@ class Plan:
     """Units in the order of their turns, each after those it reads.
 
     `program` has the auxiliary relations and the rules in normal form; `written` maps the name of a
-    rule to the rule as it was checked, or as a part of a relation on demand has it.
+    rule to the rule as it was checked, or as a part of a relation on demand has it.  `coverings`
+    has, for a rule that reads relations instead of parts of its body, what it reads and why it may.
     """
 
     program: Program
@@ -85,6 +88,12 @@ class Plan:
     written: Mapping[str, p.Rule]
     demand: LiveDemand | None = None  # where some relations are on demand
     given: Mapping[str, tuple[p.Row, ...]] = field(factory=dict)  # what is asked for of their parts
+    coverings: Mapping[str, tuple[Covering, ...]] = field(factory=dict)
+
+    @property
+    def read_instead(self) -> frozenset[str]:
+        """The relations that rules read instead of parts of their bodies."""
+        return frozenset(each.by.relation for found in self.coverings.values() for each in found)
 
     @property
     def failing(self) -> frozenset[str]:
@@ -100,14 +109,20 @@ class Plan:
         return "\n".join(lines)
 
 
-def make_plan(program: Program, asked: Mapping[str, str] | None = None, demands: Demands | None = None) -> Plan:
+def make_plan(
+    program: Program,
+    asked: Mapping[str, str] | None = None,
+    demands: Demands | None = None,
+    own: Collection[str] = (),
+) -> Plan:
     """The plan of a checked program.
 
     `asked` names strategies for relations, for rules (`path#2`), or for all that fit (`*`); it
-    overrides the program's text.  `demands` has what is asked for of relations on demand.  Raises
-    NoSuchStrategy if a strategy does not fit.
+    overrides the program's text.  `demands` has what is asked for of relations on demand, `own`
+    the derived relations that have facts of their own.  Raises NoSuchStrategy if a strategy does
+    not fit.
     """
-    plan, refused = _made(program, dict(asked or {}), demands or {})
+    plan, refused = _made(program, dict(asked or {}), demands or {}, own)
     if refused:
         message, hint = next(iter(refused.values()))
         raise NoSuchStrategy(f"{message} ({hint})" if hint else message)
@@ -116,12 +131,14 @@ def make_plan(program: Program, asked: Mapping[str, str] | None = None, demands:
 
 def refusals(program: Program) -> dict[str, tuple[str, str]]:
     """The rules whose `.strategy` does not fit: what is wrong, and a hint."""
-    return _made(program, {}, {})[1]
+    return _made(program, {}, {}, ())[1]
 
 
-def _made(program: Program, asked: dict[str, str], demands: Demands) -> tuple[Plan, dict[str, tuple[str, str]]]:
-    program = with_auxiliaries(_named(program), asked)
-    program, asked, demand = in_parts(program, asked, demands)
+def _made(
+    program: Program, asked: dict[str, str], demands: Demands, own_facts: Collection[str]
+) -> tuple[Plan, dict[str, tuple[str, str]]]:
+    reading = reading_kept(with_auxiliaries(_named(program), asked), asked, own_facts)
+    program, asked, demand = in_parts(reading.program, asked, demands)
     wishes = Wishes(program, asked)
     normaliser = Normaliser(program)
     chosen: dict[str, tuple[str, str]] = {}
@@ -148,12 +165,7 @@ def _made(program: Program, asked: dict[str, str], demands: Demands) -> tuple[Pl
         if isinstance(fit, GrowingUnit):
             growing |= dict.fromkeys((*unit.relations, *fit.relations), (fit, why))
             rules += fit.links
-    for name in normaliser.relations:
-        if name in normaliser.groups:
-            group = normaliser.groups[name]
-            chosen[name] = GROUPS if group.ordered is None else ORDERED, f"of {group.written}"
-        else:
-            chosen[name] = COUNTS, "auxiliary, not recursive"
+    chosen |= _of_made(normaliser)
     normal = evolve(
         program,
         relations={**program.relations, **normaliser.relations, **_added(growing)},
@@ -169,16 +181,36 @@ def _made(program: Program, asked: dict[str, str], demands: Demands) -> tuple[Pl
         kept, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
         joins = {}
         if strategy in (COUNTS, GROUPS):
-            joins = {r.name: wishes.join(r, normal, insert_only, wanted_of(r, kept)) for r in unit.rules}
+            for r in unit.rules:
+                choice = wishes.join(r, normal, insert_only, wanted_of(r, kept))
+                joins[r.name] = looking_up(r, choice, normaliser.groups)
         elif strategy == VIEW:
             joins = {rule.name: how_read(rule, normal) for rule in unit.rules}
         grown = growing[unit.relations[0]][0] if unit.relations[0] in growing else None
         planned.append(PlannedUnit(unit, strategy, why, kept, joins, fit, grown))
     groups = {name: shape_of(normaliser.relations[name].arity, 1) for name in normaliser.groups}
     shapes = {**shapes_of(normal, ordered), **groups, **pairs}
-    written = {rule.name: rule for rule in program.rules}
+    written = {rule.name: reading.written.get(rule.name, rule) for rule in program.rules}
     given = {} if demand is None else asked_values(demand, demands)
-    return Plan(normal, tuple(planned), shapes, written, demand, given), wishes.refused
+    return Plan(normal, tuple(planned), shapes, written, demand, given, reading.coverings), wishes.refused
+
+
+def _of_made(normaliser: Normaliser) -> dict[str, tuple[str, str]]:
+    """The strategies of the relations that the normaliser made, and why."""
+    found = dict.fromkeys(normaliser.relations, (COUNTS, "auxiliary, not recursive"))
+    for name, group in normaliser.groups.items():
+        found[name] = GROUPS if group.ordered is None else ORDERED, f"of {group.written}"
+    return found
+
+
+def looking_up(rule: p.Rule, choice: JoinChoice, groups: Mapping[str, Group]) -> JoinChoice:
+    """The choice for a join, told as what it is where best values are looked up beside it."""
+    read = (x.body[0] for x in rule.body if isinstance(x, p.Aggregate))
+    if not any(isinstance(x, p.Atom) and x.relation in groups and groups[x.relation].best for x in read):
+        return choice
+    if choice.strategy == DELTA and len(query_of(rule).atoms) < 2:
+        return JoinChoice(DELTA, "the best value of the rest is looked up")
+    return evolve(choice, why=f"{choice.why}; the best value of the rest is looked up")
 
 
 def _added(growing: Mapping[str, tuple[GrowingUnit, str]]) -> dict[str, p.Relation]:

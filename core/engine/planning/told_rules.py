@@ -45,12 +45,14 @@ def is_made(relation: str) -> bool:
 class Told:
     """How the rules of a plan are told.
 
-    `made` has the rule of each made relation, `groups` what an aggregate computes.
+    `made` has the rule of each made relation, `groups` what an aggregate computes; rules look
+    those that are `best` up in the place of an atom.
     """
 
     made: Mapping[str, Rule]
     groups: Mapping[str, str]
     relations: Mapping[str, Relation]
+    best: frozenset[str] = frozenset()
 
     @staticmethod
     def of(plan: Plan) -> Told:
@@ -59,7 +61,19 @@ class Told:
         groups = {unit.group.name: unit.group.written for unit in plan.units if unit.group is not None}
         totals = [total for unit in plan.units if unit.growing is not None for total in unit.growing.totals]
         groups |= {name: total.written for total in totals for name in (total.totals, total.contributions)}
-        return Told(made, groups, plan.program.relations)
+        best = frozenset(unit.group.name for unit in plan.units if unit.group is not None and unit.group.best)
+        return Told(made, groups, plan.program.relations, best)
+
+    def joined(self, rule: Rule) -> Rule:
+        """The rule with look-ups of best values as atoms: they follow from the rest of a row."""
+        return evolve(rule, body=tuple(map(self._joined, rule.body)))
+
+    def _joined(self, literal: Literal) -> Literal:
+        match literal:
+            case Aggregate(body=(Atom(relation=name),), outer=outer) if name in self.best:
+                return Atom(name, outer)
+            case _:
+                return literal
 
     def literal(self, literal: Literal) -> str:
         """A literal as its author knows it."""

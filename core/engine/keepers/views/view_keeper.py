@@ -189,8 +189,11 @@ class ViewKeeper(Keeper):
     def rebuilt_changes(self) -> Mapping[str, tuple[Facts, Facts]]:
         return {self.name: self._rebuilt}
 
-    def snapshot_besides(self) -> Callable[[], None]:
+    def snapshot(self) -> Callable[[], None]:
+        """A function that has the trees made again; there are no facts to restore."""
+
         def restore() -> None:
+            self.version += 1
             for tree in self.trees.values():
                 tree.forget()
 

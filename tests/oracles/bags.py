@@ -23,10 +23,6 @@ from everlog.core.program import Row
 class BagView:
     """A view of a full join whose rows have multiplicities.
 
-    >>> bags = BagView("calibrated", Query.of("R(a)", "S(a, b)"))
-    >>> [list(bags.change(*one)) for one in [(0, (1,), 2), (1, (1, 5), 3), (0, (1,), -1)]]
-    [[], [((1, 5), 6)], [((1, 5), -3)]]
-
     Invariant: the view holds exactly the rows whose number is not zero; none is negative.
     """
 
