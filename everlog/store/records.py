@@ -44,7 +44,8 @@ def is_intact(row: Sequence[Any] | None, *kinds: type) -> bool:
 
     SQLite stores a type with each value, and the same bytes have the same checksum in any type.
 
-    >>> is_intact((1, "a", checksum(1, "a")), int, str), is_intact(("1", "a", checksum(1, "a")), int, str)
+    >>> check = checksum(1, "a")
+    >>> is_intact((1, "a", check), int, str), is_intact(("1", "a", check), int, str)
     (True, False)
     """
     return row is not None and tuple(map(type, row[:-1])) == kinds and checksum(*row[:-1]) == row[-1]
