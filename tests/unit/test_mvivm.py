@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
+from join_cases import joined
 from oracles.lifespans import (
     Lived,
     canonical_partition,
@@ -22,7 +23,7 @@ from everlog.core.classify.multivariate import component
 from everlog.core.classify.query import Query
 from everlog.core.engine import watch
 from everlog.core.joins.generations import Generations
-from everlog.core.joins.view import Asked, joined
+from everlog.core.joins.view import Asked
 
 TRIANGLE = Query.of("R(A, B)", "S(B, C)", "T(A, C)")
 R, S, T = 0, 1, 2
