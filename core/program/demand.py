@@ -22,6 +22,7 @@ Source: C. Beeri, R. Ramakrishnan, On the power of magic, Journal of Logic Progr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import TypeVar
 
 from attrs import evolve, field, frozen
@@ -151,6 +152,11 @@ class Adorned:
 
     relation: str
     adornment: str
+    _bound: tuple[bool, ...] = field(init=False, eq=False, repr=False)  # for each column
+
+    @_bound.default
+    def _bound_columns(self) -> tuple[bool, ...]:
+        return tuple(mark == "b" for mark in self.adornment)
 
     @property
     def name(self) -> str:
@@ -162,7 +168,7 @@ class Adorned:
 
     def bound(self, args: Sequence[_T]) -> tuple[_T, ...]:
         """What stands in the columns that have values: of an atom, or of a fact."""
-        return tuple(arg for arg, mark in zip(args, self.adornment, strict=True) if mark == "b")
+        return tuple(compress(args, self._bound))
 
 
 @frozen

@@ -214,7 +214,7 @@ class RankedKeeper(Keeper):
             return Guess(self.schema[name].arity)
         size = len(live)
         return (
-            Statistics(size, list(islice(live, 0, None, max(1, size // SAMPLE))))
+            Statistics(size, list(live.every(max(1, size // SAMPLE))))
             if size
             else Guess(self.schema[name].arity)
         )

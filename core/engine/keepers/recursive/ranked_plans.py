@@ -11,6 +11,7 @@ The same plan serves what goes and what comes (core/native/live.h).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from functools import cache
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
@@ -63,7 +64,7 @@ class RankedPlans:
         watch: Callable[[], object],
     ) -> None:
         self.relations, self.live, self.symbols, self.watch = relations, live, symbols, watch
-        self.statistics = statistics
+        self.statistics = cache(statistics)  # a sample walks over all rows
         self.sizes = {name: float(len(one)) for name, one in live.items()}
         own = {rule.head.relation for rule in rules}
         self.whole: list[tuple[Rule, machine.Plan]] = []
