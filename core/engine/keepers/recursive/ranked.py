@@ -210,14 +210,10 @@ class RankedKeeper(Keeper):
 
     def _statistics(self, name: str) -> Statistics:
         live = self.live[name]
-        if name in self.own:
+        if name in self.own or not live:
             return Guess(self.schema[name].arity)
         size = len(live)
-        return (
-            Statistics(size, list(live.every(max(1, size // SAMPLE))))
-            if size
-            else Guess(self.schema[name].arity)
-        )
+        return Statistics(size, list(live.every(max(1, size // SAMPLE))))
 
     def _begin(self, work: int | None = None) -> None:
         for live in self.live.values():
