@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from everlog.core import program as p
-from everlog.core.evaluate.native_task import NativeTask
+from everlog.core.evaluate.native.rule_task import NativeTask
 from everlog.core.program import Atom, Comparison, Constant, Literal, Negation, Variable
 from everlog.core.program.bodies import variables_of_literal
 from everlog.core.program.functors import COMPARISONS

@@ -42,7 +42,7 @@ from everlog.core.engine.told_statistics import told
 from everlog.core.engine.usage import Usage
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
-from everlog.core.evaluate.shown_plans import ShownPlan
+from everlog.core.evaluate.reports.shown_plans import ShownPlan
 from everlog.core.native.words import SortedWords
 from everlog.core.program import Program, Row, Rule, Value, Variable
 from everlog.core.program.containment import answering_rules

@@ -22,8 +22,8 @@ from everlog.core.engine.planning.plan import (
     RECOMPUTE,
 )
 from everlog.core.engine.stepping.store import Store
-from everlog.core.evaluate.counted_rows import counted
-from everlog.core.evaluate.shown_plans import WITHOUT_EFFECT, ShownPlan, plan_of_estimates
+from everlog.core.evaluate.reports.counted_rows import counted
+from everlog.core.evaluate.reports.shown_plans import WITHOUT_EFFECT, ShownPlan, plan_of_estimates
 from everlog.core.ir.compile import planned
 from everlog.core.ir.uses import Action, Use
 from everlog.core.joins.join_strategies import DELTA

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from everlog.core.evaluate.flow import flow_steps
-from everlog.core.evaluate.native_best import why_not_settled
+from everlog.core.evaluate.native.best_maps import why_not_settled
 from everlog.core.evaluate.ordered import key_steps
 from everlog.core.evaluate.subsume import dominances
 from everlog.core.evaluate.value_columns import shapes_of
@@ -31,7 +31,7 @@ def machines(program: Program, shapes: Mapping[str, Shape]) -> Iterator[tuple[Un
     shared: set[str] = set()
     absent = why_not()
     for unit in units(program):
-        if _shares_sets(program, unit, shapes):
+        if any(program.relations[name].equivalence for name in unit.relations) or _flows(program, unit, shapes):
             shared.update(unit.relations)
         yield unit, absent or why_python(program, unit, shapes, shared)
 
@@ -48,16 +48,14 @@ def read_as_words(program: Program) -> set[str]:
 
 def joined_at_once(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> str:
     """Why the rules of a unit are joined in no order of their own; empty if they are."""
-    if unit.recursive and flow_steps(program, unit, shapes):
+    if _flows(program, unit, shapes):
         return "sets flow through the components of a graph, all rules at once"
     if unit.recursive and key_steps(program, unit, shapes):
         return "each key is settled once, in order"
     return ""
 
 
-def _shares_sets(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> bool:
-    if any(program.relations[name].equivalence for name in unit.relations):
-        return True
+def _flows(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> bool:
     return bool(unit.recursive and flow_steps(program, unit, shapes))
 
 

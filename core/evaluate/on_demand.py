@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from everlog.core.evaluate.seminaive import Evaluation, Progress, evaluate
+from everlog.core.evaluate.seminaive import Evaluation, evaluate
 from everlog.core.program import Column, Program, Relation, Row, Rule
 from everlog.core.program.demand import Demand, base_names, demanded
-from everlog.core.runtime.guards import Limits
+from everlog.core.runtime.guards import Limits, Progress
 
 
 def demand_of(program: Program, query: Sequence[Rule], columns: tuple[Column, ...]) -> Demand:

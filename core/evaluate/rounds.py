@@ -11,8 +11,10 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Protocol, TypeAlias
 
-from everlog.core.evaluate.profile import UnitRuns, timed
-from everlog.core.program import Rule
+from everlog.core import program as p
+from everlog.core.evaluate.reports.profile import UnitRuns, timed
+from everlog.core.program import Program, Rule
+from everlog.core.program.dependencies import Unit
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.shape import Facts, Shape
 
@@ -90,3 +92,15 @@ class Rounds:
         if delta:
             self.guard.round(self.name, number, self.size(delta), self.invents)
         return delta
+
+
+def source_of(rule: Rule, delta: int | None) -> str | None:
+    """The relation whose Δ a rule reads; None if it reads none."""
+    atom = None if delta is None else rule.body[delta]
+    return atom.relation if isinstance(atom, p.Atom) else None
+
+
+def may_never_end(program: Program, unit: Unit) -> bool:
+    """Whether the rules of a unit make new values, and no limit of size stops them."""
+    limited = any(name in program.limits for name in unit.relations)
+    return not limited and any(p.invents(rule) for rule in unit.rules)

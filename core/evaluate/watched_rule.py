@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from everlog.core.evaluate.native_task import MORE, TIMES
+from everlog.core.evaluate.native.rule_task import MORE, TIMES
 from everlog.core.ir.compile import Compiled, Run
 from everlog.core.ir.uses import Meter
 from everlog.core.program import Atom, Rule

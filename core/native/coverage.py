@@ -96,7 +96,7 @@ def uncovered(rule: Rule, named: bool = False) -> str:
     """Why a rule cannot run on the compiled machine; empty if it can.
 
     `named`: atoms of aggregates with wildcards will be replaced by relations without them
-    (`core.evaluate.grouped_bodies`).
+    (`core.evaluate.parts.grouped_bodies`).
     """
     return next(_reasons(rule, named), "")
 

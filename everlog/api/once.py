@@ -14,7 +14,7 @@ from everlog.api.facts.dataframes import Tabular
 from everlog.api.facts.rows import is_table
 from everlog.core.evaluate import seminaive
 from everlog.core.evaluate.machines import read_as_words
-from everlog.core.evaluate.profile import RunProfile
+from everlog.core.evaluate.reports.profile import RunProfile
 from everlog.core.native.availability import why_not
 from everlog.core.native.words import SortedWords, new_symbols
 from everlog.core.program import Column, Program, Row

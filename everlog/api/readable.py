@@ -27,7 +27,7 @@ from everlog.files.text_values import sorted_rows
 
 if TYPE_CHECKING:  # imported by the functions that need them
     from everlog.core.engine.advice import Advice
-    from everlog.core.evaluate.shown_plans import ShownPlan
+    from everlog.core.evaluate.reports.shown_plans import ShownPlan
     from everlog.core.proofs import Proof, WhyNot
     from everlog.notebook.rule_graph import RuleGraph
 

@@ -11,7 +11,7 @@ from everlog.commands.shared.common import add_program_arguments, load_program
 from everlog.commands.shared.strategy_option import add_strategy_argument, strategies_of
 from everlog.core.engine.explain import NotInProgram, explain_delta_code, explain_plan, explanation
 from everlog.core.engine.planning.systems import NoSuchStrategy
-from everlog.core.evaluate.listed_plans import explain_ir
+from everlog.core.evaluate.reports.listed_plans import explain_ir
 from everlog.core.evaluate.seminaive import explain_code
 from everlog.core.program import Program
 from everlog.core.program.fact_rows import FactError
@@ -113,7 +113,7 @@ def _explained(program: Program, arguments: argparse.Namespace) -> str:
 
 def _with_facts(program: Program, arguments: argparse.Namespace) -> str:
     """The plan of each rule as a run on the facts of a folder used it."""
-    from everlog.core.evaluate.profile import RunProfile
+    from everlog.core.evaluate.reports.profile import RunProfile
     from everlog.core.evaluate.seminaive import evaluate
     from everlog.initial_facts import read_for_run
 

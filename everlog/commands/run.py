@@ -36,13 +36,14 @@ from everlog.commands.shared.on_spark import (
     spark_options_of,
 )
 from everlog.commands.shared.strategy_option import add_strategy_argument, strategies_of
-from everlog.core.evaluate.seminaive import Progress, evaluate
+from everlog.core.evaluate.seminaive import evaluate
 from everlog.core.native.availability import why_not
 from everlog.core.native.words import save_memory
 from everlog.core.program import Directive, Program, Relation, Row
 from everlog.core.program.dependencies import needed_part
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
+from everlog.core.runtime.guards import Progress
 from everlog.files import FactsError, write_facts, write_size
 from everlog.files.dispatch import check_directives
 from everlog.files.formats import format_of

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from everlog._version import __version__
-from everlog.core.evaluate.profile import RunProfile, UnitRuns
+from everlog.core.evaluate.reports.profile import RunProfile, UnitRuns
 from everlog.files.text_values import FactsError
 
 if TYPE_CHECKING:

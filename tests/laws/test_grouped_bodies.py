@@ -10,8 +10,9 @@ import pytest
 from agreeing import agrees_run_with
 from hypothesis import given
 
-from everlog.core.evaluate import grouped_bodies, reference, seminaive
-from everlog.core.evaluate.listed_plans import explain_ir
+from everlog.core.evaluate import reference, seminaive
+from everlog.core.evaluate.parts import grouped_bodies
+from everlog.core.evaluate.reports.listed_plans import explain_ir
 from everlog.dsl.check import compile_text
 
 DECLARATIONS = """

@@ -14,7 +14,8 @@ from join_steps import Steps, tasks
 from everlog import Database, compile_text, evaluate
 from everlog.core.codegen.join_order import Ordering
 from everlog.core.engine.stepping.work import ROW
-from everlog.core.evaluate import grouped_bodies, native_rounds, native_task
+from everlog.core.evaluate.native import rule_task, unit_rounds
+from everlog.core.evaluate.parts import grouped_bodies
 from everlog.core.ir import rule_lowering
 from everlog.core.native.availability import why_not
 from everlog.core.program import Atom, Comparison, Constant, Kind, Literal, Negation, Program, Variable, Wildcard
@@ -187,10 +188,10 @@ def times_the_best_aggregate(seed: int) -> float:
     for one, other in product(permutations(outer), permutations(inner)):
         for grouped in (False, True):
             with (
-                patch.object(native_rounds, "Ordering", InOrder),
+                patch.object(unit_rounds, "Ordering", InOrder),
                 patch.object(InOrder, "names", (*one, *other)),
                 patch.object(grouped_bodies, "is_cheaper", lambda *_, grouped=grouped: grouped),
-                patch.object(native_task.NativeTask, "_most", lambda *_: MOST),
+                patch.object(rule_task.NativeTask, "_most", lambda *_: MOST),
             ):
                 best = min(best, counted(program, tables, math.inf))
     return chosen / max(best, 1)

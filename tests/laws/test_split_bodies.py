@@ -13,8 +13,9 @@ import pytest
 from agreeing import agrees_run_with
 from hypothesis import example, given
 
-from everlog.core.evaluate import reference, seminaive, split_bodies
-from everlog.core.evaluate.profile import RunProfile
+from everlog.core.evaluate import reference, seminaive
+from everlog.core.evaluate.parts import split_bodies
+from everlog.core.evaluate.reports.profile import RunProfile
 from everlog.core.native.availability import why_not
 from everlog.dsl.check import compile_text
 

@@ -12,7 +12,8 @@ from hypothesis import example, given, note
 from hypothesis import strategies as st
 from living import examples, follows, program_of
 
-from everlog.core.evaluate import native_subsumed, seminaive
+from everlog.core.evaluate import seminaive
+from everlog.core.evaluate.native import subsumption
 from everlog.core.evaluate.subsume import dominances
 from everlog.dsl.check import compile_text
 
@@ -54,7 +55,7 @@ LINES = st.tuples(
 def test_subsumption_agrees_with_the_reference(text: str, history: Any, few: int) -> None:
     """With `few` = 0, what has not gone moves whenever more than half of the facts have gone."""
     note(text)
-    with patch.object(native_subsumed, "_FEW", few):
+    with patch.object(subsumption, "_FEW", few):
         agree(compile_text(DECLARATIONS + text), history[0])
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from everlog.core.evaluate import machines
-from everlog.core.evaluate.listed_plans import explain_ir
+from everlog.core.evaluate.reports.listed_plans import explain_ir
 from everlog.dsl.check import compile_text
 
 DECLARED = """.decl e(x:number, y:number)  .decl t(x:number, y:number, z:number)  .decl s(a:symbol)

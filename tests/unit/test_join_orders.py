@@ -12,8 +12,8 @@ from everlog import Database
 from everlog.cli import main
 from everlog.core.engine.explain import explain_delta_code
 from everlog.core.evaluate import reference, seminaive
-from everlog.core.evaluate.profile import RunProfile
-from everlog.core.evaluate.shown_plans import ShownPlan
+from everlog.core.evaluate.reports.profile import RunProfile
+from everlog.core.evaluate.reports.shown_plans import ShownPlan
 from everlog.core.native.availability import why_not
 from everlog.dsl.check import compile_text, diagnose
 from everlog.dsl.source import Source

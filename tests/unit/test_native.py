@@ -17,7 +17,8 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everlog.core.evaluate import native_rounds, reference, seminaive
+from everlog.core.evaluate import reference, seminaive
+from everlog.core.evaluate.native import unit_rounds
 from everlog.core.ir.operations import Plan
 from everlog.core.program import (
     Aggregate,
@@ -372,14 +373,14 @@ def test_a_recursion_is_planned_again_when_it_has_grown(monkeypatch: pytest.Monk
         " p(x, y) :- e(x, y). p(x, y) :- p(y, x). p(x, z) :- p(x, y), p(y, z), !e(z, z)."
     )
     known: list[float] = []
-    planned = native_rounds.planned
+    planned = unit_rounds.planned
 
     def noted(program: Program, unit: Unit, rule: Rule, delta: int | None, statistics: Any, observed: Any) -> Plan:
         if len(rule.body) == 3 and delta == 0:
             known.append(statistics("p").rows)
         return planned(program, unit, rule, delta, statistics, observed)
 
-    monkeypatch.setattr(native_rounds, "planned", noted)
+    monkeypatch.setattr(unit_rounds, "planned", noted)
     same_as_the_reference(program, {"e": [(n, n + 1) for n in range(45)]})
     assert known[-1] > 1000
     assert len(known) == 2

@@ -10,8 +10,9 @@ from unittest.mock import patch
 import pytest
 from join_steps import tasks
 
-from everlog.core.evaluate import native_task, run_relations, seminaive, watched_rule
-from everlog.core.evaluate.profile import RunProfile
+from everlog.core.evaluate import run_context, run_relations, seminaive, watched_rule
+from everlog.core.evaluate.native import rule_task
+from everlog.core.evaluate.reports.profile import RunProfile
 from everlog.core.evaluate.watched_rule import WatchedRule
 from everlog.core.native.availability import why_not
 from everlog.core.storage.table_statistics import Guess, Statistics
@@ -71,9 +72,9 @@ def test_threads_count_what_one_thread_counts() -> None:
 def test_a_rule_that_is_slow_in_any_order_ends() -> None:
     """All orders try more than expected: in the end one runs through."""
     program = compile_text(TEXT)
-    with tasks() as made, patch.object(native_task, "WORTH", 10), patch.object(native_task, "MORE", 0):
+    with tasks() as made, patch.object(rule_task, "WORTH", 10), patch.object(rule_task, "MORE", 0):
         found = seminaive.evaluate(program, {**FACTS, "few": [(z, z % 7) for z in range(3000)]})
-    assert made[0].replanned <= native_task.TIMES
+    assert made[0].replanned <= rule_task.TIMES
     assert found.relation("out") == {(x, w) for x in range(3000) for w in range(7)}
 
 
@@ -108,7 +109,7 @@ def in_python(statistics: dict[str, Statistics]) -> Iterator[list[WatchedRule]]:
     with (
         patch.dict("os.environ", EVERLOG_PURE="1"),
         patch.object(WatchedRule, "__init__", made),
-        patch.object(seminaive.Context, "_statistics", lambda *_: statistics),
+        patch.object(run_context.Context, "_statistics", lambda *_: statistics),
     ):
         yield found
 
@@ -167,7 +168,7 @@ def test_in_python_a_rule_that_is_slow_in_any_order_ends() -> None:
     facts["wide"] = [(z % 3, z) for z in range(100)]
     with in_python(LIES) as made, patch.object(watched_rule, "WORTH", 10), patch.object(watched_rule, "MORE", 0):
         found = seminaive.evaluate(program, facts)
-    assert made[0].replanned <= native_task.TIMES
+    assert made[0].replanned <= rule_task.TIMES
     assert found.relation("out") == {
         (x, x % 3, z, z % 3, z % 3) for x in range(100) for z in range(100) if x % 3 == z % 3
     }

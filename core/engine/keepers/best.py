@@ -33,7 +33,7 @@ from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.evaluate.best_first import Settling, forms_of, offering, only_adds
-from everlog.core.evaluate.native_best import settled, why_not_settled
+from everlog.core.evaluate.native.best_maps import settled, why_not_settled
 from everlog.core.evaluate.run_relations import Relations
 from everlog.core.ir.uses import Action, Use
 from everlog.core.program import Atom, Call, Row, Rule, Value

@@ -20,7 +20,8 @@ from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.evaluate.counters import Counting
-from everlog.core.evaluate.seminaive import Context
+from everlog.core.evaluate.run_context import Context
+from everlog.core.evaluate.seminaive import run_unit
 from everlog.core.ir.compile import Compiled
 from everlog.core.program import Row, Rule
 from everlog.core.storage.equivalence import Equivalence
@@ -99,7 +100,7 @@ class RecomputeKeeper(Keeper):
         if self.numbers:
             starts = 0 if self.before is None else self.before.ends
             context.counting = Counting(program, starts)
-        tables = context.run(self.planned.unit, self.given)
+        tables = run_unit(context, self.planned.unit, self.given)
         if self.numbers:
             self.starts, self.ends = starts, context.counting.next
         return tables

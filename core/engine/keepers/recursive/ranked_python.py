@@ -36,7 +36,8 @@ from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.engine.stepping.work import Enough
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
-from everlog.core.evaluate.seminaive import Context
+from everlog.core.evaluate.run_context import Context
+from everlog.core.evaluate.seminaive import run_unit
 from everlog.core.ir.uses import Action, Use
 from everlog.core.program import Atom, Negation, Row, Rule, Value, Variable
 from everlog.core.program.bodies import variables_of_literal
@@ -366,7 +367,7 @@ class PythonRankedKeeper(Keeper):
         reads = {name for rule in unit.rules for name in outside_relations(rule, unit.relations)}
         indexes = {name: set(store.tables[name].indexes) for name in reads}
         try:
-            return Context(program, store.shapes, dict(store.tables), guard).run(unit, self.given)
+            return run_unit(Context(program, store.shapes, dict(store.tables), guard), unit, self.given)
         finally:
             for name, there in indexes.items():  # drop new indexes: each would have to follow changes
                 for index in store.tables[name].indexes.keys() - there:

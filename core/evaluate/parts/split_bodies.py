@@ -26,8 +26,8 @@ from operator import itemgetter
 from attrs import evolve, fields, has
 
 from everlog.core.codegen.join_order import Ordering
-from everlog.core.evaluate.body_parts import Bindings, BodyParts
-from everlog.core.evaluate.grouped_bodies import parted
+from everlog.core.evaluate.parts.body_parts import Bindings, BodyParts
+from everlog.core.evaluate.parts.grouped_bodies import parted
 from everlog.core.ir.operations import Step
 from everlog.core.program import Aggregate, Atom, Comparison, Literal, Rule, Variable, Wildcard, variables_of
 from everlog.core.program.bodies import rule_may_fail, variables_of_literal

@@ -7,9 +7,9 @@ from functools import partial
 
 from attrs import evolve
 
-from everlog.core.evaluate.body_parts import BodyParts, guessed
 from everlog.core.evaluate.machines import machines
-from everlog.core.evaluate.native_rounds import grouped, planned
+from everlog.core.evaluate.native.unit_rounds import grouped, planned
+from everlog.core.evaluate.parts.body_parts import BodyParts, guessed
 from everlog.core.evaluate.seminaive import without_facts
 from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.ir.listing import listing

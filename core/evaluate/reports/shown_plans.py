@@ -5,7 +5,7 @@
 
 Tried are the rows that an index or a scan gives, kept those that also pass all tests before the
 next atom.  The compiled machine counts both.  Python works on sets: rules that it joins as a whole
-are counted afterwards (core.evaluate.counted_rows), if their rows are not too many.
+are counted afterwards (core.evaluate.reports.counted_rows), if their rows are not too many.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import asdict, frozen
 
 from everlog.core.codegen.join_estimates import Estimate
-from everlog.core.evaluate.native_task import NativeTask
+from everlog.core.evaluate.native.rule_task import NativeTask
 from everlog.core.program import Atom, Constant, Literal, Rule, Variable
 
 WITHOUT_EFFECT = "its `.plan` has no effect"

@@ -18,10 +18,10 @@ from attrs import evolve
 from everlog.core.codegen.join_estimates import Observed
 from everlog.core.evaluate.best_first import ROUNDS, only_adds
 from everlog.core.evaluate.counters import Counting
-from everlog.core.evaluate.native_rounds import NativeContext, NativeRounds
-from everlog.core.evaluate.native_task import NativeTask
+from everlog.core.evaluate.native.rule_task import NativeTask
+from everlog.core.evaluate.native.unit_rounds import NativeContext, NativeRounds
+from everlog.core.evaluate.reports.shown_plans import plan_of_task
 from everlog.core.evaluate.run_relations import Relations
-from everlog.core.evaluate.shown_plans import plan_of_task
 from everlog.core.ir.operations import Plan, Unknown
 from everlog.core.native.availability import NotAWord, Undefined, why_not
 from everlog.core.native.coverage import uncovered

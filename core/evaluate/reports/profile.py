@@ -13,7 +13,7 @@ from time import perf_counter
 
 from attrs import define, field
 
-from everlog.core.evaluate.shown_plans import WITHOUT_EFFECT, ShownPlan
+from everlog.core.evaluate.reports.shown_plans import WITHOUT_EFFECT, ShownPlan
 from everlog.core.program import Rule, atoms_of
 from everlog.core.program.dependencies import Unit
 

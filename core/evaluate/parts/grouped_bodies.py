@@ -24,7 +24,7 @@ from attrs import evolve, frozen
 
 from everlog.core.codegen.join_order import Ordering
 from everlog.core.codegen.trial_joins import Trial
-from everlog.core.evaluate.body_parts import BodyParts
+from everlog.core.evaluate.parts.body_parts import BodyParts
 from everlog.core.program import (
     Aggregate,
     Atom,

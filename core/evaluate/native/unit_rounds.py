@@ -16,21 +16,21 @@ from attrs import define, evolve, frozen
 from everlog.core import program as p
 from everlog.core.codegen.join_estimates import Estimate, Observed
 from everlog.core.codegen.join_order import Ordering
-from everlog.core.evaluate.body_parts import Bindings, BodyParts
 from everlog.core.evaluate.counters import Counting
-from everlog.core.evaluate.grouped_bodies import Grouping
-from everlog.core.evaluate.native_task import NativeTask
-from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
+from everlog.core.evaluate.native.rule_task import NativeTask
+from everlog.core.evaluate.parts.body_parts import Bindings, BodyParts
+from everlog.core.evaluate.parts.grouped_bodies import Grouping
+from everlog.core.evaluate.parts.split_bodies import Splitting
+from everlog.core.evaluate.reports.shown_plans import plan_of_task
+from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask, may_never_end, source_of
 from everlog.core.evaluate.run_relations import Relations, statistics_of_words
-from everlog.core.evaluate.shown_plans import plan_of_task
-from everlog.core.evaluate.split_bodies import Splitting
 from everlog.core.ir.lowering import lower
 from everlog.core.ir.operations import Plan
 from everlog.core.native.words import empty_words
-from everlog.core.program import Atom, Literal, Program, Row, Rule, Variable
+from everlog.core.program import Literal, Program, Row, Rule, Variable
 from everlog.core.program.bodies import rule_may_fail, variables_of_literal
 from everlog.core.program.dependencies import Unit
-from everlog.core.runtime.guards import Guard
+from everlog.core.runtime.guards import Guard, Progress
 from everlog.core.storage.shape import Facts
 from everlog.core.storage.table_statistics import Guess, Statistics, is_other_size
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from everlog.core.native import _machine as machine
     from everlog.core.native.assembly import Assembled
 
-Progress = Callable[[str, int, int], None]
 _FEW = 1000  # facts: statistics of a growing relation with fewer say little of what it will be
 
 
@@ -110,9 +109,8 @@ class NativeRounds(Rounds):
 
     def __init__(self, context: NativeContext, unit: Unit) -> None:
         program, relations = context.program, context.relations
-        invents = any(p.invents(rule) for rule in unit.rules)
-        limited = any(name in program.limits for name in unit.relations)
-        super().__init__(", ".join(unit.relations), relations.shapes, context.guard, invents and not limited)
+        name = ", ".join(unit.relations)
+        super().__init__(name, relations.shapes, context.guard, may_never_end(program, unit))
         self.program, self.unit, self.relations = program, unit, relations
         self.counting, self.progress, self.jobs = context.counting, context.progress, context.jobs
         self.own = {name: relations.native(name) for name in unit.relations}
@@ -143,9 +141,8 @@ class NativeRounds(Rounds):
         rewritten, new = grouped(rule, self._known, self.parts)
         for bindings in new:
             self._bind(bindings)
-        atom = None if delta is None else rule.body[delta]
-        source = atom.relation if isinstance(atom, Atom) else None
-        task = NativeTask(rewritten, delta, source, partial(self._assembled, out), self.jobs, rule.name)
+        assemble = partial(self._assembled, out)
+        task = NativeTask(rewritten, delta, source_of(rule, delta), assemble, self.jobs, rule.name)
         self.made.append(task)
         return task
 

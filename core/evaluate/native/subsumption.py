@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from everlog.core.evaluate.native_rounds import NativeContext, NativeRounds
-from everlog.core.evaluate.native_task import NativeTask
+from everlog.core.evaluate.native.rule_task import NativeTask
+from everlog.core.evaluate.native.unit_rounds import NativeContext, NativeRounds
 from everlog.core.evaluate.subsume import GONE, Dominance
 from everlog.core.native.availability import Undefined
 from everlog.core.native.words import empty_words

@@ -1,0 +1,4 @@
+"""Units on the compiled machine.
+
+[README.md](../README.md) lists the modules.
+"""
