@@ -133,7 +133,7 @@ def longest_gap(view: Generations, answers: Iterator[object]) -> int:
 def test_answers_of_generations_come_with_constant_delay() -> None:
     """Also after deletes: what no longer leads to an answer is not met any more."""
     gaps = []
-    for size in (200, 4000):
+    for size in (200, 2000):
         view = Generations(Asked.full(Query.of("R(a, b)", "S(b, c)", "T(c, d)")), fan_out=4)
         draw = random.Random(size)
         rows = [(n % 3, (draw.randrange(6), draw.randrange(size))) for n in range(size)]
@@ -182,10 +182,11 @@ def test_a_rule_changes_its_strategy_between_two_steps(
     staying = Database.from_text(text, strategies={"q": "delta"})
     assert "in use       auto: " in moving.explain("q#1")
     seen = set()
-    for name, row in hub_updates(3000):
+    for number, (name, row) in enumerate(hub_updates(3000)):
         change = "delete" if moving.holds(name, row) else "insert"
         assert getattr(moving, change)(name, row) == getattr(staying, change)(name, row)
-        seen.add(moving.stats().rules[0].strategy)
+        if number % 10 == 0:
+            seen.add(moving.stats().rules[0].strategy)
     assert moving.view("q") == staying.view("q")
     assert seen >= {strategy, "delta"}, "it moved there, and perhaps back: a model that is wrong is corrected"
     in_use = moving.explanation()["rules"][0]["in_use"]
@@ -308,7 +309,7 @@ def test_a_benign_stream_stays_with_delta_and_a_rule_moves_back_when_that_pays()
     assert strategies_of(db)["q#1"] == "heavy_light"
     for n in range(30_000):
         toggled(db, "r", LONELY[n % len(LONELY)], 1)
-        if strategies_of(db)["q#1"] == "delta":
+        if n % 100 == 0 and strategies_of(db)["q#1"] == "delta":
             break
     assert strategies_of(db)["q#1"] == "delta"
     moves = db.explanation()["rules"][0]["in_use"]["moves"]
@@ -324,10 +325,11 @@ def test_until_the_first_delete_a_rule_is_served_as_insert_only() -> None:
     for n in range(2000):
         db.insert("r", (n, 0))
     assert strategies_of(db)["q#1"] == "calibrated"
-    for _ in range(3000):  # each of these gives or takes support from many rows
+    for _ in range(200):  # each of these gives or takes support from many rows
         toggled(db, "t", (7, 1), 1)
         toggled(db, "r", (-1, 0), 1)
         toggled(db, "s", (0, 7), 1)
+    assert strategies_of(db)["q#1"] == "delta"
     db._engine.check()
 
 
