@@ -8,11 +8,12 @@ from itertools import cycle
 from attrs import field, frozen
 
 from everlog.core.engine import Engine
-from everlog.core.engine.engine import LARGE, Net
+from everlog.core.engine.engine import LARGE
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.recursive.ranked import RankedKeeper
 from everlog.core.engine.keepers.recursive.ranked_python import PythonRankedKeeper
 from everlog.core.engine.keepers.recursive.turn_work import TurnWork
+from everlog.core.engine.net_change import Net
 from everlog.core.engine.stepping.changes import NOTHING
 from everlog.core.engine.stepping.work import UNLIMITED
 from everlog.core.program import Program

@@ -8,7 +8,9 @@
 | `network` | all keepers, their readers, and their survival of a change of rules |
 | `fused`, `ways` | single updates, compiled to one function |
 | `watch` | rules that move to another view of their join |
-| `engine` | small and large steps, reads, changes of rules |
+| `engine` | small and large steps, changes of rules |
+| `net_change` | updates checked, and their net change |
+| `reads` | what an engine answers |
 | `sleeping` | an engine that reads stored rows, until something needs more |
 | `compiled_query` | compiled queries |
 | `demands` | who asks for what of relations on demand |
@@ -16,10 +18,11 @@
 | `explain`, `statistics`, `told_statistics` | plan, delta rules and measurements, for readers |
 """
 
-from everlog.core.engine.engine import Engine, LastStep
+from everlog.core.engine.engine import Engine
 from everlog.core.engine.keepers.unit_strategies import STRATEGIES
 from everlog.core.engine.planning.plan import Plan, make_plan
 from everlog.core.engine.planning.systems import NoSuchStrategy
+from everlog.core.engine.reads import LastStep
 from everlog.core.engine.statistics import Statistics
 from everlog.core.runtime.guards import LimitExceeded, Limits, Progress
 

@@ -12,47 +12,37 @@ the units: then only an error of the new state itself is an error of the step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from time import perf_counter
 from typing import Any, NoReturn, TypeAlias, TypeVar
-
-from attrs import frozen
 
 from everlog.core.engine.demands import Demands
 from everlog.core.engine.fused import Fused, MetFailure
 from everlog.core.engine.keepers.base import BaseKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.views.view_table import ViewTable
+from everlog.core.engine.net_change import BaseFacts, Net
 from everlog.core.engine.network import Network
-from everlog.core.engine.planning.demand_parts import DEMAND
 from everlog.core.engine.planning.plan import GIVEN as BASE_ONLY
 from everlog.core.engine.planning.plan import Plan, make_plan
 from everlog.core.engine.planning.systems import Refused, with_auxiliaries
-from everlog.core.engine.shown_joins import join_plans
-from everlog.core.engine.statistics import Statistics, statistics_of
+from everlog.core.engine.reads import Reads
 from everlog.core.engine.stepping.broken import BrokenEngine
 from everlog.core.engine.stepping.changes import NOTHING, BaseRows, ToldChanges
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Step
-from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.stepping.word_table import WordTable
 from everlog.core.engine.stepping.work import Enough
-from everlog.core.engine.told_statistics import told
 from everlog.core.engine.usage import Usage
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
-from everlog.core.evaluate.reports.shown_plans import ShownPlan
-from everlog.core.native.words import SortedWords
-from everlog.core.program import Program, Row, Rule, Value, Variable
-from everlog.core.program.containment import answering_rules
-from everlog.core.program.dependencies import Unit
+from everlog.core.program import Program, Row, Rule
 from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import Pause, collector_paused, without_collections
 from everlog.core.runtime.guards import Broken, Guard, LimitExceeded, Limits, Progress
 from everlog.core.storage.equivalence import Classes
-from everlog.core.storage.lazy_index import LazyIndex
 from everlog.core.storage.shape import Facts
 from everlog.core.storage.shared_values import SharedTable
 from everlog.core.storage.tables import Table
@@ -64,16 +54,7 @@ TOLD_MOVES = 15  # earlier moves of a rule that reports list
 PART = 4  # a large step changes at least 1/4 of the base facts
 MEASURED = 200  # one of this many fused updates takes the general way, to measure rules
 
-Net: TypeAlias = Mapping[str, tuple[list[Row], list[Row]]]  # relation → base facts that go, that come
 Seal: TypeAlias = Callable[[Net], None]
-
-
-@frozen
-class LastStep:
-    """A derivation of a fact: a rule of the program, and values of its variables."""
-
-    rule: Rule
-    binding: Mapping[str, Value]
 
 
 _Step = TypeVar("_Step", bound=Callable[..., Changes])
@@ -131,7 +112,7 @@ def _followed(step: Step, name: str, gone: Facts, new: Facts) -> None:
     step.run()
 
 
-class Engine:
+class Engine(Reads):
     """A program and its relations.
 
     >>> from everlog.dsl.check import compile_text
@@ -199,11 +180,8 @@ class Engine:
         self._compute(net, everything=True, kept=kept)
 
     def _know(self, program: Program) -> None:
-        self._arities = {name: relation.arity for name, relation in program.relations.items()}
         self._told = frozenset(name for name in program.relations if not self.demands.is_on_demand(name))
-        self._insert_only = frozenset(name for name, r in program.relations.items() if r.insert_only)
-        home = self._network.home
-        self._refused = {name: why for name in program.relations if (why := home[name].refusal(name))}
+        self._base = BaseFacts(program, self._network.home)
         self._small = self._begin()
         self._proved: set[tuple[str, bool]] = set()  # relations and whether a fact comes: `_prove_for`
         self._answering: tuple[Rule, ...] | None = None  # found when somebody queries
@@ -211,31 +189,6 @@ class Engine:
         self._watch = JoinWatch(self._network)
         self._base_only = {name for name in program.relations if self.strategy_of(name)[0] == BASE_ONLY}
         self._ways = Ways(self._network, self._base_only)
-
-    @property
-    def tables(self) -> dict[str, Table]:
-        return self._network.store.tables
-
-    @property
-    def plan(self) -> Plan:
-        return self._network.plan
-
-    @property
-    def asked_strategies(self) -> Mapping[str, str]:
-        """The strategies that were asked for beside the program."""
-        return self._asked
-
-    @property
-    def answering(self) -> tuple[Rule, ...]:
-        """The rules whose relations may be read instead of their bodies."""
-        if self._answering is None:
-            is_on_demand = self.demands.is_on_demand
-            found = answering_rules(self.program)
-            views = {name for name, relation in self.program.relations.items() if relation.view}
-            self._answering = tuple(
-                rule for rule in found if rule.head.relation not in views and not is_on_demand(rule.head.relation)
-            )
-        return self._answering
 
     @property
     def in_trial(self) -> bool:
@@ -259,7 +212,7 @@ class Engine:
     @_whole
     def _apply_all(self, updates: Sequence[Update]) -> Changes:
         self._count_step()
-        return self._apply(self._net(updates))
+        return self._apply(self._base.net(updates))
 
     def update(self, relation: str, row: Row, insert: bool = True) -> Changes:
         """Apply one insert or delete as a step, without making an `Update`."""
@@ -275,7 +228,7 @@ class Engine:
     def _update(self, relation: str, row: Row, insert: bool) -> Changes:
         self._count_step()
         if relation not in self._base_only:
-            return self._apply(self._net([Update(relation, row, insert)]))
+            return self._apply(self._base.net([Update(relation, row, insert)]))
         guard, fused = self.guard, None
         self._network.store.weight = 1
         if guard.progress is None and guard.limits.facts is None:  # derived facts are not counted
@@ -301,21 +254,7 @@ class Engine:
 
         Cost: for a first load, that of sets of rows; no Python code runs per row.
         """
-        net: dict[str, tuple[list[Row], list[Row]]] = {}
-        for name, values in rows.items():
-            if name not in self._arities:
-                raise NotABaseRelation(f"undefined relation `{name}`")
-            keeper = self._network.home[name]
-            new = list(dict.fromkeys(values))
-            if new and name in self._refused:
-                raise Refused(self._refused[name])
-            if not set(map(len, new)) <= {self._arities[name]}:
-                raise NotABaseRelation(self._misfit(name, next(r for r in new if len(r) != self._arities[name])))
-            if len(keeper.given_rows(name)):
-                holds = keeper.holds
-                new = [row for row in new if not holds(name, row)]
-            if new:
-                net[name] = [], new
+        net = self._base.inserted(rows)
         self._steps += 1
         return self._apply(net)
 
@@ -332,7 +271,7 @@ class Engine:
 
         Cost: that of the step, of `ask`, and of undoing the step.
         """
-        net = self._net(updates)
+        net = self._base.net(updates)
         return self.trial(net, ask) if net else ask(NOTHING)
 
     def trial(self, net: Net, ask: Callable[[Changes], _T]) -> _T:
@@ -418,35 +357,6 @@ class Engine:
                 self._small = self._begin()
                 self._ways = Ways(self._network, self._base_only)
 
-    def _net(self, updates: Sequence[Update]) -> Net:
-        """The net effect of a step: for each relation the base facts that go and come."""
-        last: dict[str, dict[Row, bool]] = {}
-        for update in updates:
-            name = update.relation
-            rows = last.get(name)
-            if rows is None:
-                if name not in self._arities:
-                    raise NotABaseRelation(f"undefined relation `{name}`")
-                if name in self._refused:
-                    raise Refused(self._refused[name])
-                rows = last[name] = {}
-            if len(update.row) != self._arities[name]:
-                raise NotABaseRelation(self._misfit(name, update.row))
-            if not update.insert and name in self._insert_only:
-                raise InsertOnly(name)
-            rows[update.row] = update.insert
-        net = {}
-        for name, rows in last.items():
-            holds = self._network.home[name].holds
-            gone: list[Row] = []
-            new: list[Row] = []
-            for row, insert in rows.items():
-                if insert is not holds(name, row):
-                    (new if insert else gone).append(row)
-            if gone or new:
-                net[name] = gone, new
-        return net
-
     def _begin(self) -> Step:
         network = self._network
         return Step(network.store, network.keepers, network.readers, self.guard)
@@ -472,8 +382,8 @@ class Engine:
         table = self._network.store.tables[name]
         shape = table.shape
         if len(row) != shape.arity:
-            raise NotABaseRelation(self._misfit(name, row))
-        if not insert and name in self._insert_only:
+            raise NotABaseRelation(self._base.misfit(name, row))
+        if not insert and name in self._base.insert_only:
             raise InsertOnly(name)
         if insert is shape.has_row(table.facts, row):
             return NOTHING
@@ -547,9 +457,6 @@ class Engine:
         self.__class__ = BrokenEngine  # type: ignore[assignment]
         raise Broken(f"a step could not be taken back ({problem!r}): open the database anew") from problem
 
-    def _misfit(self, name: str, row: Row) -> str:
-        return f"`{self.program.relations[name]}` has {self._arities[name]} column(s), {len(row)} given"
-
     @without_collections
     def _follow(self, net: Net) -> Changes:
         """A small step: the change passes from unit to unit."""
@@ -581,15 +488,6 @@ class Engine:
         """Make the ranks that a change of a relation needs, once."""
         self._prove(self._network.may_lose(relation, insert))
         self._proved.add((relation, insert))
-
-    def _prove(self, keepers: Iterable[Keeper]) -> None:
-        unproven = [keeper for keeper in keepers if not keeper.proven]
-        if unproven:
-            with collector_paused(), self.guard:
-                for keeper in unproven:
-                    start = perf_counter()
-                    keeper.prove(self.guard)
-                    self.proving[keeper.planned.name] = self._steps, perf_counter() - start
 
     def _compute(self, net: Net, everything: bool = False, kept: Mapping[str, Columns] | None = None) -> Changes:
         """A large step: recompute the units that it reaches, or restore them from `kept`."""
@@ -666,162 +564,6 @@ class Engine:
             if gone or new:
                 step.changes[name] = gone, new
 
-    # ── reading ──────────────────────────────────────────────────────────────────────────────
-
-    def read_all(self) -> None:
-        """Fill the tables of all relations, auxiliary ones too."""
-        for name in self._refused:
-            self._network.home[name].ready(name)
-
-    def _table(self, relation: str) -> Table:
-        """The table of a relation, filled for a reader."""
-        if self._refused:
-            self._network.home[relation].ready(relation)
-        return self.tables[relation]
-
-    def store_for(self, relations: Iterable[str]) -> Store:
-        """The store, with these relations filled for a reader."""
-        for relation in relations:
-            self._table(relation)
-        return self._network.store
-
-    def stream(self, relation: str) -> Iterator[Row]:
-        """The facts of a relation in no order, to be read before the next step."""
-        self.usage.read(relation, ())
-        if self.demands.is_on_demand(relation):
-            return iter(self.demands.lookup(relation, {}))
-        return self._table(relation).rows()
-
-    def view(self, relation: str) -> frozenset[Row]:
-        return frozenset(self.stream(relation))
-
-    def rows(self, relation: str) -> Iterable[Row]:
-        """The facts of a relation in sorted order."""
-        self.usage.read(relation, ())
-        if self.demands.is_on_demand(relation):
-            return sorted(self.demands.lookup(relation, {}))
-        table = self._table(relation)
-        return table.sorted_rows()
-
-    def words(self, relation: str) -> SortedWords | None:
-        """The facts of a relation as words, if the compiled machine keeps it."""
-        if self.demands.is_on_demand(relation):
-            return None
-        table = self._table(relation)
-        found = table.words() if isinstance(table, WordTable) else None
-        if found is not None:
-            self.usage.read(relation, ())
-        return found
-
-    def size(self, relation: str) -> int:
-        if self.demands.is_on_demand(relation):
-            return len(self.demands.lookup(relation, {}))
-        return self._table(relation).size()
-
-    def kept(self, relation: str) -> int:
-        """The number of facts that are there: of a relation on demand, those asked for."""
-        live = self._network.plan.demand
-        parts = () if live is None else live.parts.get(relation, ())
-        rows = {row for part in parts for row in self.tables[part.name].rows()} if len(parts) > 1 else ()
-        if rows:
-            return len(rows)
-        return len(self.tables[parts[0].name]) if parts else len(self._table(relation))
-
-    def given(self, relation: str) -> Collection[Row]:
-        """The base facts of a relation."""
-        return self._network.home[relation].given_rows(relation)
-
-    def lookup(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Row]:
-        """The facts with these values in these columns, in no order.
-
-        Cost: that of the facts found, once there is an index.
-        """
-        self.usage.lookup(relation, bound)
-        if self.demands.is_on_demand(relation):
-            yield from self.demands.lookup(relation, bound)
-            return
-        table = self._table(relation)
-        key = tuple(sorted(bound))
-        rest = tuple(c for c in range(table.shape.arity) if c not in bound)
-        if not key:
-            yield from table.rows()
-        elif not rest:
-            row = tuple(bound[c] for c in key)
-            if row in table:
-                yield row
-        elif isinstance(table, ViewTable):
-            yield from table.having(bound)
-        else:
-            columns = [*key, *rest]
-            order = [columns.index(c) for c in range(len(columns))]
-            wanted = tuple(bound[c] for c in key)
-            for found in LazyIndex(table, key, rest).get(wanted[0] if len(key) == 1 else wanted):
-                values = (*wanted, *found) if isinstance(found, tuple) else (*wanted, found)
-                yield tuple(values[n] for n in order)
-
-    # ── proofs and plans ─────────────────────────────────────────────────────────────────────
-
-    def last_step(self, relation: str, row: Row) -> LastStep | None:
-        """A derivation of a fact from earlier ones; None if none is known."""
-        network = self._network
-        keeper = network.home[relation]
-        self._prove([keeper])
-        known = keeper.derivation_of(relation, row)
-        if known is None:
-            return None
-        name, binding = known
-        written = network.store.plan.written[name]
-        head = {a.name: value for a, value in zip(written.head.args, row, strict=True) if isinstance(a, Variable)}
-        return LastStep(written, {**binding, **head})
-
-    def strategy_of(self, relation: str) -> tuple[str, str]:
-        """The strategy that maintains a relation, and why."""
-        live = self._network.plan.demand
-        if live is not None and relation in live.parts:
-            return DEMAND, ", ".join(part.adornment for part in live.parts[relation]) or "nobody asks for it"
-        planned = self._network.home[relation].planned
-        return planned.strategy, planned.why
-
-    def join_plans(self, only: str | None = None) -> Iterator[ShownPlan]:
-        """How each rule joins the facts that are there now: as a whole, and from each change."""
-        return join_plans(self._network, only)
-
-    def statistics(self) -> Statistics:
-        found = statistics_of(self._network, self.moved, self.proving, self.anew)
-        plan = self._network.plan
-        return told(found, plan.program.rules, plan.written)
-
-    def rule_figures(self) -> dict[str, tuple[int, float, int]]:
-        """Runs, seconds and work of each rule as it is run, so far."""
-        network = self._network
-        times = network.store.times
-        return {
-            rule.name: (time.runs, time.seconds, network.work_of(rule))
-            for rule in network.plan.program.rules
-            if (time := times.get(rule.name)) is not None
-        }
-
-    def state(self) -> Iterator[tuple[str, int, Columns]]:
-        """The saved state of units with rules: name, number of facts, columns.
-
-        Demands are not saved: readers of the opened file ask again.
-        """
-        asked = self._network.reached(self._network.plan.given)
-        planned = self._planned_by_who_opens()
-        for keeper in self._network.keepers:
-            lasting = keeper not in asked or not self.program.relations.keys().isdisjoint(keeper.relations)
-            lasting = lasting and (planned is None or keeper.planned.unit in planned)
-            columns = keeper.state() if keeper.planned.unit.rules and lasting else None
-            if columns is not None:
-                yield keeper.planned.name, sum(len(self.tables[name]) for name in keeper.relations), columns
-
-    def _planned_by_who_opens(self) -> list[Unit] | None:
-        """The units as they are planned from the facts that are there, if that is another plan."""
-        own = frozenset(name for name in self.own_facts if self.given(name))
-        if own == self.own_facts:
-            return None
-        return [each.unit for each in make_plan(self.program, self._asked, own=own).units]
-
     # ── other rules ──────────────────────────────────────────────────────────────────────────
 
     def change_program(self, program: Program) -> Changes:
@@ -889,10 +631,3 @@ class Engine:
                 self._know(program)
         except BaseException as problem:
             self.give_up(problem)
-
-    def check(self) -> None:
-        """Assert every invariant of every unit and table."""
-        for keeper in self._network.keepers:
-            keeper.check()
-        for table in self.tables.values():
-            table.check()

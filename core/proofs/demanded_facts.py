@@ -12,8 +12,9 @@ from typing import TypeVar
 from attrs import evolve
 
 from everlog.core.engine.demands import part_of
-from everlog.core.engine.engine import Engine, LastStep
+from everlog.core.engine.engine import Engine
 from everlog.core.engine.planning.demand_parts import DEMAND
+from everlog.core.engine.reads import LastStep
 from everlog.core.program import Program, Row, Rule
 from everlog.core.program.live_demand import LiveDemand
 from everlog.core.proofs.evidence import Evidence

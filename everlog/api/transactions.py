@@ -23,7 +23,7 @@ from everlog.api.facts.rows import Relations, Step, step_updates, updates
 from everlog.api.lifecycle import NOTIFYING, STEP, TRANSACTION, NestedWrite, OtherThread, State, uses
 from everlog.api.subscriptions import Subscribers
 from everlog.core.engine import Engine
-from everlog.core.engine.engine import Net
+from everlog.core.engine.net_change import Net
 from everlog.core.program import Program, Relation, Row, executor
 from everlog.core.program.executor import Update
 

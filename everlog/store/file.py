@@ -20,7 +20,7 @@ from time import time
 from uuid import uuid4
 
 from everlog._version import __version__
-from everlog.core.engine.engine import Net
+from everlog.core.engine.net_change import Net
 from everlog.store import checkpoint, log
 from everlog.store.checkpoint import SortedFacts, State
 from everlog.store.copying import unfinished_file

@@ -13,7 +13,7 @@ from sqlite3 import Connection
 
 from attrs import frozen
 
-from everlog.core.engine.engine import Net
+from everlog.core.engine.net_change import Net
 from everlog.store.column_codec import BadRecord
 from everlog.store.records import Change, checksum, decoded_change, encoded_change, is_intact, pieces_of
 

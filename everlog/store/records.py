@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 from zlib import crc32
 
-from everlog.core.engine.engine import Net
+from everlog.core.engine.net_change import Net
 from everlog.core.program import Row
 from everlog.core.storage.shape import turned
 from everlog.store.column_codec import BadRecord, decoded_columns, encoded_columns
