@@ -85,6 +85,7 @@ def test_totals_are_those_of_the_reference(strategy: str, text: str, stream: Any
 
 FLOATS = [0.1, 0.2, -0.3, 1e100, -1e100, 5e-324, 1.5e308, math.inf, -math.inf, math.nan, -0.0]
 WITH_FLOATS = f"{DECLARED}.decl f(c0:number, x:float)\n"
+MEAN = f"{WITH_FLOATS}.decl q(v:float)\nq(v) :- v = mean x : {{ s(a, a), f(a, x) }}.\n"
 
 
 @st.composite
@@ -116,6 +117,7 @@ def changes_of_floats() -> st.SearchStrategy[Any]:
 @pytest.mark.parametrize("strategy", [*TOTALS, "auto"])
 @examples(60)
 @given(aggregates_of_floats(), st.lists(st.lists(changes_of_floats(), max_size=5), max_size=8))
+@example(MEAN, [[("s", (0, 0), True), ("f", (0, 0.1), True)], [("f", (0, 0.1), False), ("f", (0, 0.2), True)]])
 def test_totals_of_floats_are_exact(strategy: str, text: str, stream: Any) -> None:
     """Also when infinities and NaN come and go, and large values that hide small ones."""
     note(text)

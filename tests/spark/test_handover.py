@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,10 +47,7 @@ def test_a_program_that_ran_on_spark_goes_on_in_process(spark: SparkSession) -> 
     other = expected(spark)
     assert {n: db.view(n) for n in db.relations} == {n: other.view(n) for n in other.relations}
     update = ("new", "f1", 9, 1.5)
-    start = time.perf_counter()
-    changes = db.insert("call", update)
-    assert time.perf_counter() - start < 5  # milliseconds, but this machine may be busy
-    assert changes == other.insert("call", update)
+    assert db.insert("call", update) == other.insert("call", update)
     assert db.delete("call", update) == other.delete("call", update)
     victim = db.given("call")[0]
     assert db.delete("call", victim) == other.delete("call", victim)

@@ -123,11 +123,20 @@ class GroupKeeper(DerivingKeeper):
                 self.values[group] = value
 
     def _add(self, plus: Targets, minus: Targets) -> dict[Key, Value | None]:
-        """Change the totals; return the value of each group that changed."""
-        add = self.totals.add
-        values = {group: add(group, targets, 1) for group, targets in plus.items()}
+        """Change the totals; return the value of each group that changed.
+
+        A group changes once: a view may tell a total as terms that have no value one by one.
+        """
+        add, values = self.totals.add, dict[Key, Value | None]()
+        for group, targets in plus.items():
+            if group in minus:
+                targets = dict(targets)
+                for target, number in minus[group].items():
+                    targets[target] = targets.get(target, 0) - number
+            values[group] = add(group, targets, 1)
         for group, targets in minus.items():
-            values[group] = add(group, targets, -1)
+            if group not in plus:
+                values[group] = add(group, targets, -1)
         return values
 
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
