@@ -109,7 +109,7 @@ def test_columns_of_words_are_the_columns_of_rows(rows: list[Any]) -> None:
     names = ("n", "u", "f", "s")
     table = {name: [row[place] for row in rows] for place, name in enumerate(names)}
     arrays = dict(zip(names, ("int64", "uint64", "float64", "object"), strict=True))
-    frame = pd.DataFrame({name: np.array(table[name], dtype=arrays[name]) for name in names})
+    frame = pd.DataFrame({name: pd.Series(table[name], dtype=arrays[name]) for name in names})
     for given_table in (table, frame):
         found = evaluate(COPIED, {"v": given_table})
         if not why_not():
@@ -119,8 +119,8 @@ def test_columns_of_words_are_the_columns_of_rows(rows: list[Any]) -> None:
             map(isnan, table["f"])
         )
         assert repr(found["w"].to_arrow().to_pylist()) == repr(expected.to_arrow().to_pylist())
-        pd.testing.assert_frame_equal(found["w"].to_pandas(), expected.to_pandas())
-        if "\udc80" not in table["s"]:  # which is no text of Polars
+        if "\udc80" not in table["s"]:  # which is no text of Polars and pandas 3
+            pd.testing.assert_frame_equal(found["w"].to_pandas(), expected.to_pandas())
             assert found["w"].to_polars().equals(expected.to_polars(), null_equal=True)
 
 
@@ -280,7 +280,7 @@ def test_tables_are_taken_wherever_rows_are(db: Database, write: str) -> None:
         (lambda: pd.DataFrame({"a": [1], "b": [2], "c": [3]}), "has 2 column(s), the table 3"),
         (lambda: pd.DataFrame({"x": [1.0], "y": [2]}), "column 1 (`x`:number) takes integers; column `x` of the table is of type float64"),
         (lambda: pd.DataFrame({"x": [True], "y": [2]}), "is of type bool"),
-        (lambda: pd.DataFrame({"x": ["1"], "y": [2]}), "'1' is not a number, in row 1"),
+        (lambda: pd.DataFrame({"x": pd.Series(["1"], dtype="object"), "y": [2]}), "'1' is not a number, in row 1"),
         (lambda: pd.DataFrame({"x": pd.Series(["1"], dtype="string"), "y": [2]}), "is of type string"),
         (lambda: pd.DataFrame({"x": pd.Series([1, None], dtype="Int64"), "y": [2, 3]}), "has none in row 2"),
         (lambda: pd.DataFrame({"x": [1], "y": pd.Series([2**63], dtype="uint64")}), "out of range for a 64-bit number, in row 1"),
